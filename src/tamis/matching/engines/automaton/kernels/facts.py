@@ -15,7 +15,7 @@ from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
-from tamis.core.kernel.table import GOLDEN, free_slot
+from tamis.core.kernel.table import GOLDEN, free_slot, prober, slot_finder
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
 
@@ -31,14 +31,18 @@ def pair(first: int, second: int) -> np.uint64:
 
 
 @inlined
+def _is_key(keys: Words, slot: np.uint64, key: np.uint64) -> bool:
+    return keys[slot] == U(0) or keys[slot] == key
+
+
+_find_key = prober(_is_key)
+
+
+@inlined
 def slot_of(keys: Words, key: np.uint64) -> int:
     """Where a key is, or would be."""
-    mask = U(len(keys) - 1)
     hash = key * GOLDEN
-    slot = (hash ^ hash >> U(29)) & mask
-    while keys[slot] != U(0) and keys[slot] != key:
-        slot = (slot + U(1)) & mask
-    return np.int64(slot)
+    return np.int64(_find_key(len(keys), hash ^ hash >> U(29), keys, key))
 
 
 @inlined
@@ -146,6 +150,16 @@ def append(state: Int64, lists: Any, source: Int32, count: int, hash: np.uint64)
     return add_list(state, lists, count, hash)
 
 
+@inlined
+def _is_set(known: Any, number: int, searched: tuple[np.uint64, int]) -> bool:
+    (hashes, starts, members, bits), (hash, count) = known, searched
+    start, end = starts[number], starts[number + 1]
+    return hashes[number] == hash and end - start == count and all_set(bits, members, start, end)
+
+
+_find_set = slot_finder(_is_set)
+
+
 @called
 def intern_answer(state: Int64, source: Int32, count: int) -> int:
     """The number of a set of queries, -1 if there is no room.
@@ -157,17 +171,9 @@ def intern_answer(state: Int64, source: Int32, count: int) -> int:
     for i in range(count):
         hash += mixed(source[i])
     hash &= UNSLICED
-    table, hashes = int32s(state, answers.slots), uint64s(state, answers.hashes)
-    offsets, members = lists(state, answers)
-    mask = U(len(table) - 1)
-    slot = hash & mask
-    found = -1
-    while found < 0 and table[slot]:
-        number = np.int64(table[slot] - 1)
-        start, end = offsets[number], offsets[number + 1]
-        if hashes[number] == hash and end - start == count and all_set(bits, members, start, end):
-            found = number
-        slot = (slot + U(1)) & mask
+    slots = int32s(state, answers.slots)
+    known = (uint64s(state, answers.hashes), *lists(state, answers), bits)
+    found = np.int64(slots[_find_set(slots, hash, known, (hash, count))]) - 1
     if found < 0:
         found = append(state, answers, source, count, hash)
     clear(bits, source, 0, count)
@@ -304,26 +310,31 @@ def union(state: Int64, one: int, other: int) -> int:
     return intern_set(state, count, hash)
 
 
+@inlined
+def _is_facts(known: Any, number: int, searched: Any) -> bool:
+    (hashes, starts, places, words), (hash, count, new_places, new_words) = known, searched
+    start = starts[number]
+    return (
+        hashes[number] == hash
+        and starts[number + 1] - start == count
+        and are_equal(places, start, new_places, count)
+        and are_equal(words, start, new_words, count)
+    )
+
+
+_find_facts = slot_finder(_is_facts)
+
+
 @called
 def intern_set(state: Int64, count: int, hash: np.uint64) -> int:
     """The number of the set that may be new, -1 if there is no room."""
     new_places = int32s(state, at.SCRATCH.set_places)
     new_words = uint64s(state, at.SCRATCH.set_words)
-    table, hashes = int32s(state, at.CACHE.facts.slots), uint64s(state, at.CACHE.facts.hashes)
-    offsets, places, words = fact_sets(state)
-    mask = U(len(table) - 1)
-    slot = hash & mask
-    while table[slot]:
-        number = np.int64(table[slot] - 1)
-        start = offsets[number]
-        if (
-            hashes[number] == hash
-            and offsets[number + 1] - start == count
-            and are_equal(places, start, new_places, count)
-            and are_equal(words, start, new_words, count)
-        ):
-            return number
-        slot = (slot + U(1)) & mask
+    slots, (offsets, places, words) = int32s(state, at.CACHE.facts.slots), fact_sets(state)
+    known = (uint64s(state, at.CACHE.facts.hashes), offsets, places, words)
+    found = slots[_find_facts(slots, hash, known, (hash, count, new_places, new_words))]
+    if found != 0:
+        return np.int64(found) - 1
     if not has_room(state, at.CACHE.facts, words, count):
         return -1
     start = int64s(state, at.CACHE.facts.counts)[at.USED]
@@ -471,6 +482,17 @@ def take_rows(state: Int64, index: int, column: int, last: int, taken: int) -> i
     return taken
 
 
+@inlined
+def _is_list(known: Any, number: int, searched: tuple[np.uint64, Int32, int]) -> bool:
+    (hashes, starts, members), (hash, source, count) = known, searched
+    start = starts[number]
+    is_as_long = starts[number + 1] - start == count
+    return hashes[number] == hash and is_as_long and are_equal(members, start, source, count)
+
+
+_find_list = slot_finder(_is_list)
+
+
 @called
 def intern_sliced(state: Int64, queries: int, taken: int) -> int:
     """The number of an answer of so many queries and of slices behind them; -1 if no room.
@@ -485,15 +507,9 @@ def intern_sliced(state: Int64, queries: int, taken: int) -> int:
     for i in range(taken):
         hash = joined(hash, source[i])
     hash |= ~UNSLICED
-    table, offsets = int32s(state, answers.slots), int64s(state, answers.starts)
-    members, hashes = int32s(state, answers.members), uint64s(state, answers.hashes)
-    mask = U(len(table) - 1)
-    slot = hash & mask
-    while table[slot]:
-        number = np.int64(table[slot] - 1)
-        start = offsets[number]
-        is_as_long = offsets[number + 1] - start == taken
-        if hashes[number] == hash and is_as_long and are_equal(members, start, source, taken):
-            return number
-        slot = (slot + U(1)) & mask
-    return append(state, answers, source, taken, hash)
+    slots, known = (
+        int32s(state, answers.slots),
+        (uint64s(state, answers.hashes), *lists(state, answers)),
+    )
+    found = np.int64(slots[_find_list(slots, hash, known, (hash, source, taken))]) - 1
+    return found if found >= 0 else append(state, answers, source, taken, hash)

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.table import slot_finder
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import facts as sets
@@ -133,29 +136,33 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
     return found
 
 
+@inlined
+def _is_state(state: Int64, number: int, searched: Any) -> bool:
+    hash, count, inherited, unconditional, answer = searched
+    info, row = int32s(state, at.CACHE.state_info), number * at.STATE_COLUMNS
+    offsets, members = sets.lists(state, at.CACHE.states)
+    start, end = offsets[number], offsets[number + 1]
+    return (
+        uint64s(state, at.CACHE.states.hashes)[number] == hash
+        and end - start == count
+        and info[row + at.INHERITED] == inherited
+        and info[row + at.UNCONDITIONAL_FACTS] == unconditional
+        and info[row + at.ANSWER] == answer
+        and sets.all_set(uint8s(state, at.SCRATCH.node_bits), members, start, end)
+    )
+
+
+_find_state = slot_finder(_is_state)
+
+
 @called
 def known_state(
     state: Int64, count: int, hash: np.uint64, inherited: int, unconditional: int, answer: int
 ) -> int:
     """The state of the members whose bits are set, or -1."""
-    table, info = int32s(state, at.CACHE.states.slots), int32s(state, at.CACHE.state_info)
-    offsets, members = sets.lists(state, at.CACHE.states)
-    mask = U(len(table) - 1)
-    slot = hash & mask
-    while table[slot]:
-        number = np.int64(table[slot] - 1)
-        start, end, row = offsets[number], offsets[number + 1], number * at.STATE_COLUMNS
-        if (
-            uint64s(state, at.CACHE.states.hashes)[number] == hash
-            and end - start == count
-            and info[row + at.INHERITED] == inherited
-            and info[row + at.UNCONDITIONAL_FACTS] == unconditional
-            and info[row + at.ANSWER] == answer
-            and sets.all_set(uint8s(state, at.SCRATCH.node_bits), members, start, end)
-        ):
-            return number
-        slot = (slot + U(1)) & mask
-    return -1
+    slots = int32s(state, at.CACHE.states.slots)
+    searched = (hash, count, inherited, unconditional, answer)
+    return np.int64(slots[_find_state(slots, hash, state, searched)]) - 1
 
 
 @called
@@ -286,22 +293,24 @@ def find_pending(state: Int64, count: int, inherited: int) -> int:
     return found
 
 
+@inlined
+def _is_pending(state: Int64, number: int, searched: tuple[np.uint64, int]) -> bool:
+    hash, total = searched
+    return (
+        uint64s(state, at.CACHE.pendings.hashes)[number] == hash
+        and int64s(state, at.CACHE.pending_info)[number * at.PENDING_COLUMNS + at.TOTAL] == total
+        and all_have_bits(state, number)
+    )
+
+
+_find_pending = slot_finder(_is_pending)
+
+
 @called
 def known_pending(state: Int64, total: int, hash: np.uint64) -> int:
     """The pending nodes whose bits are set, or -1."""
-    table, info = int32s(state, at.CACHE.pendings.slots), int64s(state, at.CACHE.pending_info)
-    mask = U(len(table) - 1)
-    slot = hash & mask
-    while table[slot]:
-        number = np.int64(table[slot] - 1)
-        if (
-            uint64s(state, at.CACHE.pendings.hashes)[number] == hash
-            and info[number * at.PENDING_COLUMNS + at.TOTAL] == total
-            and all_have_bits(state, number)
-        ):
-            return number
-        slot = (slot + U(1)) & mask
-    return -1
+    slots = int32s(state, at.CACHE.pendings.slots)
+    return np.int64(slots[_find_pending(slots, hash, state, (hash, total))]) - 1
 
 
 @called

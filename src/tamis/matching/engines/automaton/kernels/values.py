@@ -7,6 +7,8 @@ itself; they join the child facts.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, Words
@@ -14,7 +16,7 @@ from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.ahocorasick import child
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
-from tamis.core.kernel.table import GOLDEN
+from tamis.core.kernel.table import GOLDEN, prober, slot_finder
 from tamis.core.kernel.text import is_space, parse_number, same_bytes
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
@@ -149,6 +151,24 @@ def read_string(state: Int64, row: int, child_facts: int, buffer: int, start: in
     return child_facts
 
 
+@inlined
+def _is_constant(table: Any, slot: np.uint64, searched: Any) -> bool:
+    """Whether a slot is empty or has a constant; a slot begins with some bits of the hash."""
+    (slots, constants, texts), (hash, group, values, start, end) = table, searched
+    entry = slots[slot]
+    if entry == U(0):
+        return True
+    row = (np.int64(entry & ~TAG) - 1) * pr.CONSTANT_ROW
+    if (entry ^ hash) & TAG != U(0) or constants[row + pr.ASKED_OF] != group:
+        return False
+    index = np.int64(constants[row + pr.FIRST_BYTE])
+    last = np.int64(constants[row + pr.CONSTANT_ROW + pr.FIRST_BYTE])
+    return same_bytes(texts, index, last, values, start, end)
+
+
+_find_constant = prober(_is_constant)
+
+
 @called
 def with_constant(
     state: Int64, group: int, child_facts: int, hash: np.uint64, values: Bytes, start: int, end: int
@@ -156,17 +176,11 @@ def with_constant(
     """The child facts, with the constant that some bytes are, if they are one."""
     slots = uint64s(state, at.PROGRAM.constant_slots)
     texts, constants = uint8s(state, at.PROGRAM.constant_bytes), int32s(state, at.PROGRAM.constants)
-    mask = U(len(slots) - 1)
-    slot = (hash ^ hash >> U(29)) & mask
-    while slots[slot] != U(0):
-        row = (np.int64(slots[slot] & ~TAG) - 1) * pr.CONSTANT_ROW
-        if (slots[slot] ^ hash) & TAG == U(0) and constants[row + pr.ASKED_OF] == group:
-            index = np.int64(constants[row + pr.FIRST_BYTE])
-            last = np.int64(constants[row + pr.CONSTANT_ROW + pr.FIRST_BYTE])
-            if same_bytes(texts, index, last, values, start, end):
-                return with_fact(state, row, child_facts)
-        slot = (slot + U(1)) & mask
-    return child_facts
+    searched = (hash, group, values, start, end)
+    slot = _find_constant(len(slots), hash ^ hash >> U(29), (slots, constants, texts), searched)
+    if slots[slot] == U(0):
+        return child_facts
+    return with_fact(state, (np.int64(slots[slot] & ~TAG) - 1) * pr.CONSTANT_ROW, child_facts)
 
 
 @called
@@ -241,6 +255,15 @@ def search_grams(state: Int64, group: int, buffer: int, start: int, end: int) ->
     return is_found
 
 
+@inlined
+def _is_gram(grams: Int32, number: int, searched: tuple[int, int]) -> bool:
+    row, (gram, group) = number * pr.GRAM_ROW, searched
+    return grams[row + pr.GRAM] == gram and grams[row + pr.GROUP] == group
+
+
+_find_gram = slot_finder(_is_gram)
+
+
 @called
 def derive_gram(
     state: Int64, group: int, gram: np.uint64, buffer: int, start: int, index: int, end: int
@@ -248,17 +271,11 @@ def derive_gram(
     """Derive which strings with a gram a value has around a place: whether there are any."""
     grams, slots = int32s(state, at.PROGRAM.grams), int32s(state, at.PROGRAM.gram_slots)
     wanted = np.int64(np.int32(np.uint32(gram)))
-    mask = U(len(slots) - 1)
-    slot = hash_gram(gram, group) & mask
-    row = -1
-    while slots[slot] != 0 and row < 0:
-        found = (np.int64(slots[slot]) - 1) * pr.GRAM_ROW
-        if grams[found + pr.GRAM] == wanted and grams[found + pr.GROUP] == group:
-            row = found
-        slot = (slot + U(1)) & mask
+    slot = _find_gram(slots, hash_gram(gram, group), grams, (wanted, group))
     is_found = False
-    if row < 0:
+    if slots[slot] == 0:
         return is_found
+    row = (np.int64(slots[slot]) - 1) * pr.GRAM_ROW
     values, texts = uint8s(state, buffer), uint8s(state, at.PROGRAM.gram_bytes)
     last = len(grams) - pr.GRAM_ROW
     while row < last and grams[row + pr.GRAM] == wanted and grams[row + pr.GROUP] == group:
