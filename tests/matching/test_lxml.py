@@ -106,7 +106,7 @@ def test_ids_stay_declared() -> None:
 def test_an_error_of_a_resolved_document_has_no_place_in_it() -> None:
     """The place would be one of what was made of the document."""
     deep = b"<!DOCTYPE a [<!ENTITY e ''>]>" + b"<a>" * 3000 + b"</a>" * 3000
-    program = compile_queries([parse_any("//a[last()]", {}, DEFAULT_LIMITS, "slow")])
+    program = compile_queries([parse_any("//a[last()]", {}, "slow", DEFAULT_LIMITS)])
     failure = answer(program, Source(deep)).failed[0]
     assert (failure.line, "line" in str(failure)) == (None, False)
 

@@ -80,7 +80,11 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
 def _read(
     files: list[Path], prefixes: Mapping[str, str], skip_bad: bool, limits: Limits
 ) -> Mapping[SubscriptionId, Transformation]:
-    """The subscriptions that can be used; the others are listed, and end the command."""
+    """The subscriptions that can be used; the others are listed on standard error.
+
+    Raises:
+        Exit: there are others, and ``skip_bad`` is false.
+    """
     from tamis.language.flwr import read_transformations  # noqa: PLC0415
 
     found = read_transformations(files, prefixes, limits)

@@ -1,1 +1,9 @@
-"""Subscription text → Query. Knows no engine."""
+"""Subscription text → Query. Knows no engine.
+
+Start with ``model``, what a query is, and ``xpath``, which makes one of a text: ``grammar`` reads
+it, ``analyzer`` gives it its meaning, ``equivalents`` finds what to write instead of what is
+refused, and ``printer`` writes it. ``subscriptions`` are sets of them: ``entries`` reads ids and
+expressions, ``queries`` parses them, and ``plain`` does both by kernels in large sets. ``flwr`` has
+the language of transformations, ``constraints`` that of events, ``filters`` the linear paths that
+engines share.
+"""

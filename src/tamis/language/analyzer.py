@@ -17,7 +17,7 @@ from tamis.language import grammar as tree
 from tamis.language import model
 from tamis.language.grammar import Syntax
 from tamis.language.model import Axis, Constant, Expression, KindTest, Nodes, Path, Predicate
-from tamis.language.values import compare, xpath_number
+from tamis.language.values import MIRRORED, compare, xpath_number
 
 T = TypeVar("T")
 
@@ -47,26 +47,21 @@ _FUNCTION_ADVICE = {
     "namespace-uri": "ask for Q{URI}name, or declare a prefix for the namespace",
     "id": "it finds what a DTD declares to be an ID; //*[@id = '…'] finds attributes of that name",
 }
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 Operand = model.Value | Expression | str | float
 """An expression with the type that XPath gives it: nodes, a string, a number or a boolean."""
 
 
 class Analyzer:
-    """Makes queries of syntax trees; methods are named after what they return.
-
-    Attributes:
-        otherwise: what can be done about an expression of which no supported equivalent is known.
-        used: the prefixes that the text uses, with their URIs.
-    """
+    """Makes queries of syntax trees; methods are named after what they return."""
 
     otherwise: ClassVar[str | None] = 'unsupported="slow" has lxml evaluate it'
+    """What can be done about an expression of which no supported equivalent is known."""
 
     def __init__(self, text: str, namespaces: Mapping[str, str]) -> None:
         self.text = text
         self.namespaces = namespaces
-        self.used: dict[str, str] = {}
+        self.used: dict[str, str] = {}  # the prefixes that the text uses, with their URIs
         self.inside_predicate = 0
 
     def analyzed(
@@ -77,10 +72,10 @@ class Analyzer:
         as_boolean: bool = True,
         with_hint: bool = True,
     ) -> T:
-        """Read an expression by a method of this object; a refusal has a hint.
+        """Read an expression by a method of this object; a refusal has a hint (``with_hint``).
 
-        ``as_boolean``: nothing but the truth of it matters, and the nodes of a path. With
-        ``with_hint``, look for a supported expression that means the same.
+        The hint is a supported expression that means the same. ``as_boolean``: the same truth, and
+        the same nodes of a path, are enough.
         """
         try:
             with tree.bounded_recursion():
@@ -127,10 +122,9 @@ class Analyzer:
                     self.name_test(node)
                 case tree.FilterExpression(primary=primary):
                     self.check_continued(primary)
-                case tree.Operation(operators=(operator, *_), operands=operands):
-                    if operator.text == "|":
-                        for operand in operands:
-                            self.check_node_set(operand, "'|'")
+                case tree.Operation(operators=(tree.Token(text="|"), *_), operands=operands):
+                    for operand in operands:
+                        self.check_node_set(operand, "'|'")
                 case tree.Variable():
                     self.variable(node)
 
@@ -184,7 +178,7 @@ class Analyzer:
     def comparison(self, operator: str, left: Operand, right: Operand, position: int) -> Expression:
         if isinstance(left, str | float | Constant) and not isinstance(right, str | float):
             left, right = right, left
-            operator = _MIRRORED.get(operator, operator)
+            operator = MIRRORED.get(operator, operator)
         if isinstance(left, str | float):
             self.unsupported("a comparison of two literals is not supported", position)
         literal: str | float | bool
@@ -293,13 +287,13 @@ class Analyzer:
     # -- paths -------------------------------------------------------------------------------------
 
     def union(self, syntax: tree.Operation) -> tuple[Path, ...]:
-        paths: list[Path] = []
+        paths: dict[Path, None] = {}
         for operand in syntax.operands:
             self.check_node_set(operand, "'|'")
             nodes = self.operand(operand)
             assert isinstance(nodes, Nodes)
-            paths.extend(nodes.paths)
-        return tuple(dict.fromkeys(paths))
+            paths.update(dict.fromkeys(nodes.paths))
+        return tuple(paths)
 
     def path(self, syntax: tree.LocationPath) -> Path:
         if syntax.absolute and self.inside_predicate:
@@ -364,11 +358,8 @@ class Analyzer:
             return model.NameTest(default, name)
         uri = XML_NAMESPACE if prefix == "xml" else self.namespaces.get(prefix)
         if uri is None:
-            self.syntax_error(
-                f"the prefix '{prefix}' is not declared",
-                syntax.position,
-                f'declare it: namespaces={{"{prefix}": "{USUAL_PREFIXES.get(prefix, "…")}"}}',
-            )
+            hint = f'declare it: namespaces={{"{prefix}": "{USUAL_PREFIXES.get(prefix, "…")}"}}'
+            self.syntax_error(f"the prefix '{prefix}' is not declared", syntax.position, hint)
         self.used[prefix] = uri
         return model.NameTest(uri, name, prefix)
 
@@ -381,11 +372,9 @@ class Analyzer:
             whole = operand.is_integer() and operand > 0  # infinities are not integers
             return model.Position(int(operand)) if whole else Constant(False)
         if isinstance(operand, model.Count | model.StringLength):
-            self.unsupported(
-                "a number that is not a literal is not supported as a position",
-                syntax.position,
-                "a number in a predicate is a position: for a condition, compare it",
-            )
+            message = "a number that is not a literal is not supported as a position"
+            hint = "a number in a predicate is a position: for a condition, compare it"
+            self.unsupported(message, syntax.position, hint)
         return _as_boolean(operand)
 
     # -- refusals ----------------------------------------------------------------------------------
@@ -419,8 +408,8 @@ def _is_node_set(syntax: Syntax) -> bool:
     match syntax:
         case tree.LocationPath() | tree.FilterExpression() | tree.Variable() | tree.Call(name="id"):
             return True
-        case tree.Operation(operators=(operator, *_)):
-            return operator.text == "|"
+        case tree.Operation(operators=(tree.Token(text="|"), *_)):
+            return True
     return False
 
 

@@ -36,10 +36,8 @@ class Column(Sequence[T]):
     @classmethod
     def of(cls, items: Iterable[T]) -> Self:
         """A column of these items."""
-        written = [cls.write(item) for item in items]
-        bounds = np.zeros(len(written) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, written), np.int64, len(written)), out=bounds[1:])
-        return cls(b"".join(written), bounds[:-1], bounds[1:])
+        written = list(map(cls.write, items))
+        return cls(b"".join(written), *_bounds(list(map(len, written))))
 
     @staticmethod
     @abstractmethod
@@ -70,19 +68,20 @@ class Column(Sequence[T]):
         return self._read(self.starts[numbers], self.ends[numbers])
 
     def _read(self, starts: NDArray[Any], ends: NDArray[Any]) -> list[T]:
-        data, read = self.data, self.read
-        spans = zip(starts.tolist(), ends.tolist(), strict=True)
-        return [read(bytes(data[start:end])) for start, end in spans]
+        return [self.read(bytes(part)) for part in self._parts(starts, ends)]
+
+    def _parts(self, starts: NDArray[Any], ends: NDArray[Any]) -> Iterator[memoryview]:
+        data = memoryview(self.data)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            yield data[start:end]
 
     def packed(self) -> Self:
         """The same in a buffer of their own, without anything between."""
-        bounds = np.zeros(len(self) + 1, np.int64)
-        np.cumsum(self.ends - self.starts, out=bounds[1:])
-        if np.array_equal(self.starts, bounds[:-1]) and len(self.data) == bounds[-1]:
+        starts, ends = _bounds(self.ends - self.starts)
+        if np.array_equal(self.starts, starts) and len(self.data) == ends[-1:].sum():
             return self
-        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        data = b"".join([self.data[start:end] for start, end in spans])
-        return type(self)(data, bounds[:-1], bounds[1:]).compact()
+        data = b"".join(self._parts(self.starts, self.ends))
+        return type(self)(data, starts, ends).compact()
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -99,8 +98,8 @@ class Column(Sequence[T]):
 
     def __iter__(self) -> Iterator[T]:
         for first in range(0, len(self), _CHUNK):
-            some = slice(first, first + _CHUNK)
-            yield from self._read(self.starts[some], self.ends[some])
+            chunk = slice(first, first + _CHUNK)
+            yield from self._read(self.starts[chunk], self.ends[chunk])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Column | tuple | list):
@@ -117,6 +116,12 @@ class Column(Sequence[T]):
 
     def __setstate__(self, state: tuple[bytes, NDArray[Any], NDArray[Any]]) -> None:
         self.__init__(*state)  # type: ignore[misc]
+
+
+def _bounds(lengths: NDArray[Any] | list[int]) -> tuple[Int64, Int64]:
+    """Where items of some lengths begin and end when they follow each other."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return ends - np.asarray(lengths, np.int64), ends
 
 
 class Texts(Column[str]):
@@ -163,9 +168,7 @@ class Ids(Column[SubscriptionId]):
         wanted = self.write(id)
         checksums, order = self._by_checksum
         checksum = np.uint32(crc32(wanted))
-        first, last = (
-            int(np.searchsorted(checksums, checksum, side)) for side in ("left", "right")
-        )
+        first, last = (np.searchsorted(checksums, checksum, side) for side in ("left", "right"))
         for number in order[first:last].tolist():
             if self.data[self.starts[number] : self.ends[number]] == wanted:
                 return int(number)
@@ -173,9 +176,7 @@ class Ids(Column[SubscriptionId]):
 
     @cached_property
     def _by_checksum(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        data = memoryview(self.data)
-        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        checksums = (crc32(data[start:end]) for start, end in spans)
+        checksums = map(crc32, self._parts(self.starts, self.ends))
         found = np.fromiter(checksums, np.uint32, len(self))
         order = np.argsort(found, kind="stable")
         return found[order], order

@@ -103,8 +103,8 @@ _HINTS = {
 def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Filter, ...]:
     """The filters that an expression is a disjunction of, each once; so with their constraints.
 
-    ``in`` with values of several kinds becomes one for each kind. A ``SubscriptionSyntaxError``
-    tells the place, and what is expected there; a ``SubscriptionLimitError`` the limit.
+    ``in`` with values of several kinds becomes one for each kind. Errors are a
+    ``SubscriptionSyntaxError``, with the place, or a ``SubscriptionLimitError``.
 
     >>> for filter in parse_filters('area = "a1" and (temp > 30 or wind > 20.5)'):
     ...     print(filter[0], filter[1][1:])
@@ -112,10 +112,9 @@ def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Fil
     Constraint(name='area', operator='=', constant='a1') ('>', 20.5)
     """
     if len(expression) > limits.subscription_chars:
-        raise SubscriptionLimitError(
-            f"the expression has {len(expression):,} characters: the limit is "
-            f"{limits.subscription_chars:,} (subscription_chars)"
-        )
+        has = f"the expression has {len(expression):,} characters"
+        limit = f"the limit is {limits.subscription_chars:,} (subscription_chars)"
+        raise SubscriptionLimitError(f"{has}: {limit}")
     return _Parser(expression, limits).parse()
 
 
@@ -174,18 +173,18 @@ class _Parser:
 
     def _disjunction(self, depth: int) -> Sequence[_Codes]:
         start = self.token.position
-        found = dict.fromkeys(self._conjunction(depth))
-        self._check_filters(len(found), start)  # one `in` may already be several
-        while self._takes("word", "or"):
+        found: dict[_Codes, None] = {}
+        while True:
             found.update(dict.fromkeys(self._conjunction(depth)))
-            self._check_filters(len(found), start)
-        return tuple(found)
+            self._check_filters(len(found), start)  # one `in` may already be several
+            if not self._takes("or"):
+                return tuple(found)
 
     def _conjunction(self, depth: int) -> Iterable[_Codes]:
         start = self.token.position
         terms = [self._term(depth)]
         count = len(terms[0])
-        while self._takes("word", "and"):
+        while self._takes("and"):
             terms.append(self._term(depth))
             count *= len(terms[-1])
             self._check_filters(count, start)
@@ -195,13 +194,13 @@ class _Parser:
 
     def _term(self, depth: int) -> Sequence[_Codes]:
         start = self.token.position
-        if not self._takes("symbol", "("):
+        if not self._takes("("):
             return [(self._code(each),) for each in self._constraint()]
         if depth == self.limits.subscription_nesting:
             message = f"parentheses are nested deeper than {depth:,} (subscription_nesting)"
             self._reached(message, start)
         found = self._disjunction(depth + 1)
-        if not self._takes("symbol", ")"):
+        if not self._takes(")"):
             self._expected("and, or, or )")
         return found
 
@@ -214,43 +213,38 @@ class _Parser:
     def _constraint(self) -> list[Constraint]:
         """The next one; ``in`` with values of several kinds is a disjunction of some."""
         self.count += 1
-        if self.count > self.limits.subscription_predicates:
-            most = self.limits.subscription_predicates
+        if self.count > (most := self.limits.subscription_predicates):
             self._reached(f"there are more than {most:,} constraints (subscription_predicates)")
         name = self._name()
         token = self.token
         operator = token.text
-        if token.kind == "symbol" and operator in (*_SAME, *_ORDER):
+        if operator in (*_SAME, *_ORDER, *_PARTS):
             self._next()
-            constant = self._value("a value")
-            if operator in _ORDER and isinstance(constant[0], bool):
-                self._fail("booleans have no order", constant[1], "write = or !=")
-            return [Constraint(name, operator, constant[0])]
-        if token.kind == "word" and operator in _PARTS:
-            self._next()
-            value, at = self._value("a string")
-            if not isinstance(value, str):
+            value, at = self._value("a string" if operator in _PARTS else "a value")
+            if operator in _ORDER and isinstance(value, bool):
+                self._fail("booleans have no order", at, "write = or !=")
+            if operator in _PARTS and not isinstance(value, str):
                 message = f"{operator} asks for a part of a string, not {_cut(at.text)}"
                 self._fail(message, at, 'write "…"')
             return [Constraint(name, operator, value)]
-        if self._takes("word", "exists"):
+        if self._takes("exists"):
             return [Constraint(name, "exists")]
-        if self._takes("word", "in"):
+        if self._takes("in"):
             return [Constraint(name, "in", items) for items in self._list()]
         hint = "of a boolean, write = true" if token.kind == "end" or token.text in _JOINS else None
         self._expected(f"an operator ({_OPERATORS})", hint)
 
     def _list(self) -> Iterable[tuple[Constant, ...]]:
-        if not self._takes("symbol", "("):
+        if not self._takes("("):
             self._expected("( and values")
         kinds: dict[type, dict[Constant, None]] = {}
         while True:
             value, _ = self._value("a value")
             kind = float if type(value) is int else type(value)
             kinds.setdefault(kind, {})[value] = None
-            if self._takes("symbol", ")"):
+            if self._takes(")"):
                 return map(tuple, kinds.values())
-            if not self._takes("symbol", ","):
+            if not self._takes(","):
                 self._expected(", or )")
 
     def _name(self) -> str:
@@ -275,17 +269,18 @@ class _Parser:
     def _value(self, expected: str) -> tuple[Constant, Token]:
         token = self.token
         value: Constant
-        if token.kind == "string":
-            value = self._string(token)
-        elif token.kind == "number":
-            value = self._number(token)
-        elif token.kind == "word" and token.text in ("true", "false"):
-            value = token.text == "true"
-        elif token.kind == "word" and token.text not in _HINTS:
-            hint = f'a string is written in quotes: "{_cut(token.text)}"; attributes are not '
-            self._expected(expected, hint + "compared with each other")
-        else:
-            self._expected(expected)
+        match token.kind, token.text:
+            case "string", _:
+                value = self._string(token)
+            case "number", _:
+                value = self._number(token)
+            case "word", "true" | "false" as word:
+                value = word == "true"
+            case "word", word if word not in _HINTS:
+                hint = f'a string is written in quotes: "{_cut(word)}"; attributes are not '
+                self._expected(expected, hint + "compared with each other")
+            case _:
+                self._expected(expected)
         self._next()
         return value, token
 
@@ -296,11 +291,8 @@ class _Parser:
         try:
             value: str = json.loads(f'"{inner}"', strict=False)
         except ValueError:
-            self._fail(
-                "a backslash in a string begins one of JSON's escapes",
-                token,
-                'write \\\\ for a backslash itself, \\" for a quote, \\n, \\t, \\u00e9',
-            )
+            hint = r"write \\ for a backslash itself, \" for a quote, \n, \t, \u00e9"
+            self._fail("a backslash in a string begins one of JSON's escapes", token, hint)
         return self._encodable(value, token)
 
     def _encodable(self, text: str, token: Token) -> str:
@@ -321,9 +313,9 @@ class _Parser:
             self._fail("the integer is beyond 64 bits", token, hint)
         return int(token.text)
 
-    def _takes(self, kind: str, text: str) -> bool:
-        """Whether the next token is this one; it is passed over then."""
-        found = self.token.kind == kind and self.token.text == text
+    def _takes(self, text: str) -> bool:
+        """Whether the next token is this one, which is passed over then; strings keep quotes."""
+        found = self.token.text == text
         if found:
             self._next()
         return found
@@ -365,11 +357,8 @@ class _Parser:
     def _check_filters(self, count: int, start: int) -> None:
         most = self.limits.subscription_filters
         if count > most:
-            self._reached(
-                f"as a disjunction of conjunctions it has {count:,} filters: the limit is {most:,} "
-                "(subscription_filters)",
-                start,
-            )
+            has = f"as a disjunction of conjunctions it has {count:,} filters"
+            self._reached(f"{has}: the limit is {most:,} (subscription_filters)", start)
 
     def _reached(self, message: str, start: int | None = None) -> NoReturn:
         at = self.token.position if start is None else start
@@ -408,13 +397,12 @@ def print_name(name: str) -> str:
 
 
 def _printed(constraint: Constraint) -> str:
-    _, operator, constant = constraint
-    name = print_name(constraint.name)
+    name, operator, constant = constraint
+    written = partial(json.dumps, ensure_ascii=False)
     if operator == "exists":
-        return f"{name} exists"
-    if isinstance(constant, tuple):
-        return f"{name} in ({', '.join(map(_to_json, constant))})"
-    return f"{name} {operator} {_to_json(constant)}"
-
-
-_to_json = partial(json.dumps, ensure_ascii=False)
+        operand = ""
+    elif isinstance(constant, tuple):
+        operand = f" ({', '.join(map(written, constant))})"
+    else:
+        operand = f" {written(constant)}"
+    return f"{print_name(name)} {operator}{operand}"

@@ -32,6 +32,7 @@ SubscriptionItems = (
 )
 """What makes a set: id → expression, pairs of these, or the path of a file with these."""
 
+BOM = b"\xef\xbb\xbf"
 TRANSFORMATIONS = (".xq", ".xquery")
 """How files of one transformation each end: they are not for here, but for ``flwr``."""
 BULK_MIN = 100
@@ -72,8 +73,7 @@ def given_entries(items: SubscriptionItems) -> Entries:
 def given_pairs(items: object, what: str) -> Iterable[object]:
     """The pairs of a mapping, or those that are given, each still to be checked.
 
-    ``what`` says what an id stands for. A ``UsageError``: there can be no pairs in it, or its pairs
-    were taken before.
+    ``what`` says in errors what an id stands for.
     """
     if isinstance(items, Mapping):
         return items.items()
@@ -96,7 +96,7 @@ def file_entries(path: str | os.PathLike[str]) -> Entries:
         raise UsageError(f"{path} is a transformation: give it to tamis transform")
     if data.startswith(MAGIC):
         raise UsageError(f"{path} is a program: give it to tamis.load()")
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    data = data.removeprefix(BOM)
     if path.suffix == ".ndjson":
         return _line_by_line(data, _read_json_line)
     if data.count(b"\n") < BULK_MIN:
@@ -192,12 +192,9 @@ def _read_text_line(number: int, line: bytes) -> _Entry | None:
     if spaced is None:
         return str(number), text, None
     # As XPath it would be a path that begins with the id, and never be true.
-    raise SubscriptionSyntaxError(
-        "an id and its expression are divided by a tab, and this line has none",
-        text,
-        spaced.end(1),
-        hint="put a tab here; or, if it is all one path, take the space away",
-    )
+    message = "an id and its expression are divided by a tab, and this line has none"
+    hint = "put a tab here; or, if it is all one path, take the space away"
+    raise SubscriptionSyntaxError(message, text, spaced.end(1), hint)
 
 
 def _read_json_line(_number: int, line: bytes) -> _Entry | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tamis.language.model import DESCEND, HERE, Axis, Exists, NameTest, NodeTest, Query, Step
-from tamis.language.plain import ANCHOR, BELOW, KIND_BITS, TEST_SHIFT
+from tamis.language.plain import ANCHOR, BELOW, KIND_BITS, TEST_SHIFT, PlainQueries
 from tamis.language.queries import Queries
 
 Codes = tuple[int, ...]
@@ -39,11 +39,10 @@ class Labels:
 
     def of(self, name: str) -> int:
         """The label of a name."""
-        found = self._labels.get(name)
-        if found is None:
-            found = self._labels[name] = len(self.names)
+        label = self._labels.setdefault(name, len(self.names))
+        if label == len(self.names):
             self.names.append(name)
-        return found
+        return label
 
     def read(self, text: str) -> Codes:
         """A filter that is written as XPath has it, without namespaces."""
@@ -110,48 +109,40 @@ class Labels:
 
     def filters(self, query: Query) -> list[Codes] | None:
         """The filters whose union a query is, or None where it is more than that."""
-        if not isinstance(query.expression, Exists):
-            return None
+        paths = query.expression.paths if isinstance(query.expression, Exists) else ()
         found: list[Codes] = []
-        for path in query.expression.paths:
+        for path in paths:
             codes = self.codes(path.steps)
             if codes is None:
                 return None
             found.append(codes)
-        return found
+        return found or None
 
     def each(self, queries: Sequence[Query]) -> Iterator[list[Codes] | None]:
         """The filters of each query; those that were read in bulk need not become objects."""
-        if not isinstance(queries, Queries):
-            yield from map(self.filters, queries)
-            return
-        yield from self._plain(queries)
-        yield from map(self.filters, queries.others)
+        if isinstance(queries, Queries):
+            yield from self._plain(queries.plain)
+            queries = queries.others
+        yield from map(self.filters, queries)
 
-    def _plain(self, queries: Queries) -> Iterator[list[Codes] | None]:
-        plain = queries.plain
-        labels: list[int | None] = [
-            self.of_test(test) if isinstance(test, NameTest) and not is_attribute else None
+    def _plain(self, plain: PlainQueries) -> Iterator[list[Codes] | None]:
+        labels = [
+            self.of_test(test) if isinstance(test, NameTest) and not is_attribute else -1
             for is_attribute, test in plain.tests
         ]
-        starts = plain.starts.tolist()
         words = plain.code.tolist()
         anchor = ANCHOR << KIND_BITS
         below = (BELOW << KIND_BITS).bit_length() - 1
         shift = KIND_BITS + TEST_SHIFT
-        for start, end in pairwise(starts):
+        for start, end in pairwise(plain.starts.tolist()):
             # Predicates stand behind the anchor; their words may have its bit, too.
             anchored = next(place for place in range(start, end) if words[place] & anchor)
             if anchored != end - 2:
                 yield None
                 continue
-            codes: list[int] = []
-            for word in words[start : end - 1]:
-                label = labels[word >> shift]
-                if label is None:
-                    break
-                codes.append(label << 1 | word >> below & 1)
-            yield [tuple(codes)] if len(codes) == end - 1 - start else None
+            path = words[start : end - 1]
+            codes = tuple(labels[word >> shift] << 1 | word >> below & 1 for word in path)
+            yield [codes] if min(codes) >= 0 else None  # a test without a label has -1
 
 
 def has_label(test: NodeTest) -> bool:

@@ -10,9 +10,10 @@ Source: XML Path Language 1.0, W3C Recommendation 16 November 1999, sections 2 a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError
@@ -44,16 +45,14 @@ AXES = frozenset(
 )
 NODE_TYPES = frozenset(("comment", "text", "processing-instruction", "node"))
 
-# Binary operators by precedence, weakest first (XPath 1.0, section 3.5). Unary - is between these
-# and '|'.
+# Binary operators by precedence, weakest first (XPath 1.0, section 3.5); level 7 is the unary -.
+_LEVELS = ("or", "and", "= !=", "< <= > >=", "+ -", "* div mod", "", "|")
 PRECEDENCE = {
     operator: level
-    for level, operators in enumerate(
-        ("or", "and", "= !=", "< <= > >=", "+ -", "* div mod"), start=1
-    )
+    for level, operators in enumerate(_LEVELS, start=1)
     for operator in operators.split()
 }
-UNION = 8
+UNION = PRECEDENCE["|"]
 _COMPARISONS = (PRECEDENCE["="], PRECEDENCE["<"])
 
 
@@ -137,7 +136,6 @@ class StepSyntax:
 
     @property
     def has_name(self) -> bool:
-        """Whether the test is of names, and not of the kind of nodes."""
         return not self.test.endswith("()")
 
 
@@ -164,12 +162,7 @@ Syntax = Number | String | Variable | Call | Negation | Operation | LocationPath
 
 
 def parse_syntax(text: str, limits: Limits) -> Syntax:
-    """Read one XPath 1.0 expression.
-
-    Raises:
-        SubscriptionSyntaxError: it is not XPath 1.0.
-        SubscriptionLimitError: it is too long, too deep, or has too many predicates.
-    """
+    """Read one XPath 1.0 expression; raises a SubscriptionSyntaxError or SubscriptionLimitError."""
     check_text(text, limits)
     tokens = [read_token(text, 0)]
     while tokens[-1].kind != "end":
@@ -213,10 +206,8 @@ class Parser:
         self.text = text
         self.limits = limits
         self.tokens = tokens
-        self.index = 0
-        self.nesting = 0
-        self.predicate_count = 0
-        self.step_count = 0
+        self.index = self.nesting = 0
+        self.predicate_count = self.step_count = 0
 
     @property
     def token(self) -> Token:
@@ -238,15 +229,21 @@ class Parser:
         """Operators of precedence ``weakest`` and stronger (precedence climbing)."""
         left = self.unary()
         while (level := self.operator_level()) >= weakest:
-            operators, operands = [], [left]
-            while self.operator_level() == level:
-                if level in _COMPARISONS:
-                    self.count_predicate()
-                operators.append(self.token)
-                self.index += 1
-                operands.append(self.expression(level + 1))
-            left = Operation(operators[0].position, tuple(operators), tuple(operands))
+            left = self.chain(left, level, partial(self.expression, level + 1))
         return left
+
+    def chain(self, left: Syntax, level: int, operand: Callable[[], Syntax]) -> Syntax:
+        """An operand, and behind it all operators of one precedence with their right operands."""
+        operators, operands = [], [left]
+        while self.operator_level() == level:
+            if level in _COMPARISONS:
+                self.count_predicate()
+            operators.append(self.token)
+            self.index += 1
+            operands.append(operand())
+        if not operators:
+            return left
+        return Operation(operators[0].position, tuple(operators), tuple(operands))
 
     def operator_level(self) -> int:
         return PRECEDENCE.get(self.token.text, 0)
@@ -257,20 +254,11 @@ class Parser:
             self.index += 1
         signs = self.index - start
         operand = self.union()
-        if signs == 0:
-            return operand
-        return Negation(self.tokens[start].position, signs % 2 == 1, operand)
+        position = self.tokens[start].position
+        return Negation(position, signs % 2 == 1, operand) if signs else operand
 
     def union(self) -> Syntax:
-        first = self.path()
-        if self.token.text != "|":
-            return first
-        operators, operands = [], [first]
-        while self.token.text == "|":
-            operators.append(self.token)
-            self.index += 1
-            operands.append(self.path())
-        return Operation(operators[0].position, tuple(operators), tuple(operands))
+        return self.chain(self.path(), UNION, self.path)
 
     def path(self) -> Syntax:
         kind, text, position = self.token
@@ -278,9 +266,8 @@ class Parser:
             primary = self.primary()
             predicates = self.predicates()
             steps = self.steps()
-            if predicates or steps:
-                return FilterExpression(position, primary, predicates, steps)
-            return primary
+            is_bare = not (predicates or steps)
+            return primary if is_bare else FilterExpression(position, primary, predicates, steps)
         if text == "/":
             self.index += 1
             steps = self.steps(self.step()) if self.at_step() else ()
@@ -296,8 +283,7 @@ class Parser:
         while (symbol := self.token).text in ("/", "//"):
             if symbol.text == "//":
                 self.count_step()
-                descend = StepSyntax(symbol.position, "descendant-or-self", "node()", -1, ())
-                steps.append(descend)
+                steps.append(StepSyntax(symbol.position, "descendant-or-self", "node()", -1, ()))
             self.index += 1
             if not self.at_step():
                 self.fail("expected a step")
@@ -364,16 +350,19 @@ class Parser:
         self.check_limit(self.predicate_count, what, "subscription_predicates")
 
     def enclosed(self, opening: str, closing: str) -> Syntax:
-        self.enter()
-        self.expect(opening)
+        self.enter(opening)
         inner = self.expression()
-        self.expect(closing)
-        self.nesting -= 1
+        self.leave(closing)
         return inner
 
-    def enter(self) -> None:
+    def enter(self, opening: str) -> None:
         self.nesting += 1
         self.check_limit(self.nesting, "nested deeper", "subscription_nesting")
+        self.expect(opening)
+
+    def leave(self, closing: str) -> None:
+        self.expect(closing)
+        self.nesting -= 1
 
     def check_limit(self, count: int, what: str, limit: str) -> None:
         bound: int = getattr(self.limits, limit)
@@ -404,8 +393,7 @@ class Parser:
         _, name, position = self.token
         self.count_predicate()
         self.index += 1
-        self.enter()
-        self.expect("(")
+        self.enter("(")
         arguments: list[Syntax] = []
         if self.token.text != ")":
             arguments.append(self.expression())
@@ -413,8 +401,7 @@ class Parser:
                 self.index += 1
                 arguments.append(self.expression())
         close = self.token.position
-        self.expect(")")
-        self.nesting -= 1
+        self.leave(")")
         return Call(position, name, tuple(arguments), close)
 
     def expect(self, symbol: str) -> None:
@@ -444,12 +431,9 @@ def read_token(text: str, position: int) -> Token:
         if character in "\"'":
             raise SubscriptionSyntaxError("the string is not closed", text, position)
         clark = _CLARK_NAME.match(text, position)
-        raise SubscriptionSyntaxError(
-            f"{character!r} cannot stand in an XPath expression",
-            text,
-            position,
-            f"write Q{clark[0]}" if clark else None,
-        )
+        message = f"{character!r} cannot stand in an XPath expression"
+        hint = f"write Q{clark[0]}" if clark else None
+        raise SubscriptionSyntaxError(message, text, position, hint)
     kind = match.lastgroup or ""
     token = Token(kind, match[kind], match.start(kind))
     if kind == "name" and not token.text.isascii():
@@ -464,9 +448,8 @@ def _check_name(token: Token, text: str) -> None:
         good = ONLY_NCNAME.match(part)
         size = good.end() if good else 0
         if part != "*" and size < len(part):
-            raise SubscriptionSyntaxError(
-                f"{part[size]!r} cannot stand in a name", text, position + size
-            )
+            message = f"{part[size]!r} cannot stand in a name"
+            raise SubscriptionSyntaxError(message, text, position + size)
         position += len(part) + 1
 
 

@@ -7,15 +7,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from tamis.language import grammar as tree
 from tamis.language import model
 from tamis.language.grammar import PRECEDENCE, UNION, StepSyntax, Syntax
 from tamis.language.model import Axis, Expression, Path, Step
-
-T = TypeVar("T")
 
 
 def print_query(query: model.Query) -> str:
@@ -57,26 +54,21 @@ def print_paths(paths: tuple[Path, ...]) -> str:
 
 
 def print_path(path: Path) -> str:
-    """One location path.
+    """One location path."""
+    steps = [None if step == model.DESCEND else print_step(step) for step in path.steps]
+    return "/" * path.absolute + _joined(steps, path.absolute)
 
-    ``//`` stands for ``/descendant-or-self::node()/`` wherever that is a whole step in the middle.
+
+def _joined(steps: Sequence[str | None], is_behind_slash: bool) -> str:
+    """Printed steps with slashes between them; None is the step ``descendant-or-self::node()``.
+
+    It is written as ``//`` wherever it is in the middle and does not follow another such ``//``.
     """
-    steps = _joined(path.steps, path.absolute, model.DESCEND.__eq__, print_step)
-    return "/" + steps if path.absolute else steps
-
-
-def _joined(
-    steps: Sequence[T],
-    is_behind_slash: bool,
-    is_descend: Callable[[T], bool],
-    printed: Callable[[T], str],
-) -> str:
     pieces: list[str] = []
-    abbreviated = False
     for index, step in enumerate(steps):
         in_the_middle = index < len(steps) - 1 and (index > 0 or is_behind_slash)
-        abbreviated = in_the_middle and is_descend(step) and not abbreviated
-        pieces.append("" if abbreviated else printed(step))  # between separators: "//"
+        is_abbreviated = in_the_middle and step is None and pieces[-1:] != [""]
+        pieces.append("" if is_abbreviated else step or "descendant-or-self::node()")
     return "/".join(pieces)
 
 
@@ -131,8 +123,7 @@ def _literal(literal: str | float) -> str:
         return ("-" if literal < 0 else "") + "1" + "0" * 309
     from decimal import Decimal  # noqa: PLC0415 - few print
 
-    text = format(Decimal(repr(literal)), "f")
-    return text.removesuffix(".0")
+    return format(Decimal(repr(literal)), "f").removesuffix(".0")
 
 
 # -- syntax trees ----------------------------------------------------------------------------------
@@ -145,7 +136,7 @@ class TooLongError(Exception):
 def print_syntax(syntax: Syntax, parts_max: int) -> str:
     """Any XPath 1.0 expression, in abbreviated syntax.
 
-    A ``TooLongError`` where it has more than so many parts: trees may share some.
+    Trees may share parts: more than ``parts_max`` of them raise a ``TooLongError``.
 
     >>> from tamis.language.grammar import parse_syntax
     >>> from tamis.core.limits import Limits
@@ -191,7 +182,8 @@ class _SyntaxPrinter:
         return f"({text})" if level < weakest else text
 
     def steps(self, steps: Sequence[StepSyntax], is_behind_slash: bool) -> str:
-        return _joined(steps, is_behind_slash, is_descend, self.step)
+        printed = [None if is_descend(step) else self.step(step) for step in steps]
+        return _joined(printed, is_behind_slash)
 
     def step(self, step: StepSyntax) -> str:
         if step.test == "node()" and not step.predicates and step.axis in ("self", "parent"):

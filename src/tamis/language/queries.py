@@ -43,10 +43,8 @@ _DEFAULTS = ParseOptions({}, "refuse", DEFAULT_LIMITS)
 class Queries(Sequence[Query]):
     """Queries; those that are plain have the first numbers, and become objects when asked for.
 
-    Attributes:
-        texts: expressions, all of the set.
-        examples: for each plain query, which of the texts says it.
-        options: how these are read.
+    ``texts`` are all expressions of the set; for each plain query, ``examples`` has the number of a
+    text that says it.
 
     >>> from tamis.language.xpath import parse
     >>> queries = Queries.of([parse("//a"), parse("//b")])
@@ -62,7 +60,7 @@ class Queries(Sequence[Query]):
 
     @classmethod
     def of(cls, queries: Sequence[Query]) -> Queries:
-        """Queries that were parsed; others than these of one's own stay as they are."""
+        """Parsed queries, as an object of this class, if they are none yet."""
         if isinstance(queries, Queries):
             return queries
         return cls(NO_PLAIN_QUERIES, tuple(queries))
@@ -104,7 +102,7 @@ class Queries(Sequence[Query]):
         number = range(len(self))[index]
         if number >= len(self.plain):
             return self.others[number - len(self.plain)]
-        return self._plain(number)
+        return self.parse(self.texts[self.examples[number]])
 
     def known(self, number: int) -> Query | None:
         """A query, if it is an object already; else it is parsed when it is asked for."""
@@ -112,7 +110,7 @@ class Queries(Sequence[Query]):
         return None if other < 0 or isinstance(self.others, _Written) else self.others[other]
 
     def __iter__(self) -> Iterator[Query]:
-        yield from map(self._plain, range(len(self.plain)))
+        yield from (self[number] for number in range(len(self.plain)))
         yield from self.others
 
     def is_path(self, number: int) -> bool:
@@ -121,13 +119,9 @@ class Queries(Sequence[Query]):
         words = self.plain.code[start:end]
         return bool(np.argmax(words >> KIND_BITS & ANCHOR != 0) == len(words) - 2)
 
-    def _plain(self, number: int) -> Query:
-        return self.parse(self.texts[self.examples[number]])
-
     def parse(self, text: str) -> Query:
         """The meaning of one of the texts."""
-        namespaces, unsupported, limits = self.options
-        return parse_any(text, namespaces, limits, unsupported)
+        return parse_any(text, *self.options)
 
     def unstreamed(self) -> list[int]:
         """The numbers of the queries outside the streamed fragment; plain ones are all inside."""
@@ -158,25 +152,17 @@ class _Written(Sequence[Query]):
 # -- from entries --------------------------------------------------------------------------------
 
 
-class Read(NamedTuple):
-    """What entries are: the numbers of those that can be used, and the query of each of these.
-
-    ``errors`` are those of the others, in their order.
-    """
-
-    kept: Int64
-    queries: Queries
-    query_numbers: Int32
-    errors: tuple[SubscriptionError, ...]
-
-
 def read_entries(
     entries: Entries,
     options: ParseOptions,
     known: Mapping[str, Query],
     progress: Progress | None = None,
-) -> Read:
-    """Read all entries; ``known`` are expressions that were read before."""
+) -> tuple[Int64, Queries, Int32, tuple[SubscriptionError, ...]]:
+    """Read all entries; ``known`` are expressions that were read before.
+
+    Returns the numbers of the entries that can be used, the queries of these, the number of each
+    one's query, and the errors of the others, in their order.
+    """
     refused = [(error.line or 0, error) for error in entries.refused]
     is_good = np.ones(len(entries.ids), np.bool_)
 
@@ -217,32 +203,24 @@ def read_entries(
         )
     kept = np.flatnonzero(is_good)
     query_numbers = numbers[kept]
-    queries = Queries(
-        plain,
-        list(rest.queries),
-        entries.expressions.part(kept).compact(),
-        _examples(query_numbers, len(plain)),
-        options,
-    )
+    examples = np.empty(len(plain), np.int32)
+    of_plain = np.flatnonzero(query_numbers < len(plain))[::-1]
+    examples[query_numbers[of_plain]] = of_plain  # the last one to be written stays
+    texts = entries.expressions.part(kept).compact()
+    queries = Queries(plain, list(rest.queries), texts, examples, options)
     refused.sort(key=lambda pair: pair[0])
-    return Read(kept, queries, query_numbers, tuple(error for _, error in refused))
+    return kept, queries, query_numbers, tuple(error for _, error in refused)
 
 
 class _Rest:
-    """Expressions that Python's parser reads, each once.
-
-    Attributes:
-        queries: the number of each query, counted from a first one.
-        constants: what each of the expressions always is that are not about documents.
-        filters: the expressions that were most likely meant for events.
-    """
+    """Expressions that Python's parser reads, each once."""
 
     def __init__(self, options: ParseOptions, known: Mapping[str, Query], first: int) -> None:
-        self.options = options
-        self.first = first
-        self.queries: dict[Query, int] = {}
-        self.constants: dict[str, str] = {}
-        self.filters: set[str] = set()
+        self.queries: dict[Query, int] = {}  # with their numbers, from ``first`` on
+        self.constants: dict[str, str] = {}  # what expressions always are that ask no document
+        self.filters: set[str] = set()  # the expressions that were most likely meant for events
+        self._options = options
+        self._first = first
         self._known = known
         self._read: dict[str, int] = {}
 
@@ -252,11 +230,10 @@ class _Rest:
         if found is None:
             query = self._known.get(expression)
             if query is None:
-                namespaces, unsupported, limits = self.options
-                query = parse_any(expression, namespaces, limits, unsupported)
-                if reads_as_xpath(expression, limits):
+                query = parse_any(expression, *self._options)
+                if reads_as_xpath(expression, self._options.limits):
                     self.filters.add(expression)
-            found = self.queries.setdefault(query, self.first + len(self.queries))
+            found = self.queries.setdefault(query, self._first + len(self.queries))
             if isinstance(query.expression, Constant) and query.unstreamed is None:
                 self.constants[expression] = "true" if query.expression.value else "false"
             self._read[expression] = found
@@ -296,10 +273,3 @@ def _read_plain(
             done += int(np.count_nonzero(found[some] >= 0))
             progress(done, len(expressions))
     return reader.queries(), found
-
-
-def _examples(query_numbers: Int32, count: int) -> Int32:
-    examples = np.empty(count, np.int32)
-    of_plain = np.flatnonzero(query_numbers < count)[::-1]
-    examples[query_numbers[of_plain]] = of_plain  # the last one to be written stays
-    return examples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from tamis.language.model import Query
 from tamis.language.queries import ParseOptions, Progress, Queries, read_entries
 from tamis.language.xpath import Unsupported
 
-__all__ = ["Subscription", "SubscriptionItems", "Subscriptions", "Unsupported", "as_subscriptions"]
+__all__ = ["Columns", "Subscription", "SubscriptionItems", "Subscriptions", "Unsupported"]
 
 
 class Subscription:
@@ -96,7 +97,7 @@ class Subscriptions:
         queries: the distinct queries.
         query_numbers: the number of each subscription's query.
         options: how the expressions were read.
-        errors: of those that were left out.
+        errors: those of bad subscriptions that were skipped.
 
     Raises:
         BadSubscriptions: some cannot be used; it lists all of them.
@@ -170,18 +171,15 @@ class Subscriptions:
     def _read(
         self, entries: Entries, known: Mapping[str, Query], progress: Progress | None = None
     ) -> None:
-        read = read_entries(entries, self.options, known, progress)
-        self.ids: Ids = entries.ids.part(read.kept).compact()
-        self.queries = read.queries
-        self.query_numbers = read.query_numbers
-        self.errors = read.errors
+        kept, self.queries, self.query_numbers, self.errors = read_entries(
+            entries, self.options, known, progress
+        )
+        self.ids: Ids = entries.ids.part(kept).compact()
 
     def with_entries(self, entries: Sequence[Subscription]) -> Subscriptions:
         """A set of parsed subscriptions with the same namespaces and limits, and no errors."""
         result = copy.copy(self)
-        known = {
-            entry.expression: query for entry in entries if (query := entry.parsed) is not None
-        }
+        known = {each.expression: query for each in entries if (query := each.parsed) is not None}
         result._read(given_entries([(entry.id, entry.expression) for entry in entries]), known)
         return result
 
@@ -239,9 +237,8 @@ class Subscriptions:
         return self._made(number, self.ids[number], self.queries.texts[number])
 
     def _made(self, number: int, id: SubscriptionId, expression: str) -> Subscription:
-        queries = self.queries
-        known = queries.known(int(self.query_numbers[number]))
-        return Subscription(id, expression, known or (lambda: queries.parse(expression)))
+        known = self.queries.known(int(self.query_numbers[number]))
+        return Subscription(id, expression, known or partial(self.queries.parse, expression))
 
     def __len__(self) -> int:
         return len(self.ids)

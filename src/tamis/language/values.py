@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from math import isinf, isnan
+from operator import eq, ge, gt, le, lt, ne
 
 from tamis.core.lazy import lazy_pattern
 
@@ -11,14 +11,10 @@ from tamis.core.lazy import lazy_pattern
 _NUMBER = lazy_pattern(rb"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*\Z")
 _NAN = float("nan")
 
-_OPERATORS = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+COMPARISONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+"""Operator → function."""
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Operator → the one that means the same with its operands exchanged, if that is another one."""
 
 
 def xpath_number(value: bytes | str) -> float:
@@ -75,7 +71,7 @@ def compare(comparison: str, left: float, right: float) -> bool:
     >>> compare("!=", float("nan"), 1.0)
     True
     """
-    return bool(_OPERATORS[comparison](left, right))
+    return bool(COMPARISONS[comparison](left, right))
 
 
 def compare_string(comparison: str, value: bytes, literal: bytes | float) -> bool:

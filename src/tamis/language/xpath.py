@@ -17,7 +17,7 @@ from tamis.language.analyzer import FOR_EVENTS, NOT_ELEMENTS, Analyzer, Operand,
 from tamis.language.grammar import StepSyntax, Syntax, parse_syntax, walk
 from tamis.language.model import Constant, NameTest, Query
 
-__all__ = ["Operand", "absolute_text", "absolute_xpath", "element_tests", "parse", "parse_value"]
+__all__ = ["Operand", "Unsupported", "absolute_xpath", "element_tests", "parse", "parse_value"]
 
 Unsupported = Literal["refuse", "slow"]
 """What becomes of XPath outside the streamed fragment: it is an error, or lxml evaluates it."""
@@ -30,11 +30,11 @@ def parse(
     *,
     with_hint: bool = True,
 ) -> Query:
-    """Read one subscription; its context is the document node.
+    """Read one subscription, an XPath 1.0 expression whose context is the document node.
 
-    Args:
-        namespaces: prefix → URI; ``xml`` is always declared, and ``""`` is of elements without one.
-        with_hint: a refusal says what to write instead; to find that takes longer than to refuse.
+    ``namespaces`` are prefix → URI; ``xml`` is always declared, and ``""`` is of elements without
+    a prefix. ``with_hint``: a refusal says what to write instead; to find that takes longer than
+    to refuse.
 
     Raises:
         SubscriptionSyntaxError: ``text`` is not XPath 1.0, or uses an undeclared prefix.
@@ -80,11 +80,11 @@ def parse_value(
 
 
 def parse_any(
-    text: str, namespaces: Mapping[str, str], limits: Limits, unsupported: Unsupported
+    text: str, namespaces: Mapping[str, str], unsupported: Unsupported, limits: Limits
 ) -> Query:
     """As :func:`parse`; ``"slow"`` accepts expressions outside the streamed fragment, for lxml.
 
-    >>> parse_any("a[last()]", {}, DEFAULT_LIMITS, "slow").unstreamed
+    >>> parse_any("a[last()]", {}, "slow", DEFAULT_LIMITS).unstreamed
     '/a[last()]'
     """
     is_refused = unsupported == "refuse"
@@ -170,12 +170,9 @@ def absolute_text(text: str, syntax: Syntax, changes: Iterable[Change] = ()) -> 
                 pending += parts
             case _:
                 pass
-    pieces = []
-    done = 0
-    for start, end, written in sorted(changes):
-        pieces += [text[done:start], written]
-        done = end
-    return "".join([*pieces, text[done:]])
+    for start, end, written in sorted(changes, reverse=True):
+        text = text[:start] + written + text[end:]
+    return text
 
 
 def _changes(analyzer: Analyzer, syntax: Syntax) -> Iterator[Change]:
@@ -187,18 +184,14 @@ def _changes(analyzer: Analyzer, syntax: Syntax) -> Iterator[Change]:
         if test.prefix and "{" not in test.prefix:
             continue
         if test.prefix is not None or test.namespace or (test.namespace is None and test.local):
+            conditions = [] if test.local is None else [f"local-name() = '{test.local}'"]
+            if test.namespace is not None:
+                conditions.append(f"namespace-uri() = {_quoted(test.namespace)}")
             end = step.test_position + len(step.test)
-            yield step.test_position, end, _as_predicates(test)
-
-
-def _as_predicates(test: NameTest) -> str:
-    local = [] if test.local is None else [f"local-name() = '{test.local}'"]
-    uri = [] if test.namespace is None else [f"namespace-uri() = {_quoted(test.namespace)}"]
-    return f"*[{' and '.join(local + uri)}]"
+            yield step.test_position, end, f"*[{' and '.join(conditions)}]"
 
 
 def _quoted(text: str) -> str:
     if "'" not in text:
         return f"'{text}'"
-    pieces = [f"'{piece}'" for piece in text.split("'")]
-    return "concat(" + ', "\'", '.join(pieces) + ")"
+    return "concat('" + "', \"'\", '".join(text.split("'")) + "')"

@@ -21,6 +21,7 @@ from tamis.language import grammar as tree
 from tamis.language.equivalents import rules
 from tamis.language.grammar import StepSyntax, Syntax
 from tamis.language.printer import TooLongError, print_syntax
+from tamis.language.values import COMPARISONS
 
 _STRING_FUNCTIONS = ("contains", "starts-with", "string-length", "normalize-space")
 PARTS_MAX = 10_000
@@ -28,11 +29,7 @@ PARTS_MAX = 10_000
 
 
 class Equivalent(NamedTuple):
-    """An expression that means the same.
-
-    Attributes:
-        selects: it also selects the same nodes, where the other one selects any.
-    """
+    """An expression of the same truth; with ``selects``, also of the same nodes, if it has any."""
 
     text: str
     selects: bool
@@ -43,9 +40,8 @@ def equivalent(
 ) -> Equivalent | None:
     """A supported expression that means the same, if one is known.
 
-    Args:
-        check: raises a ``SubscriptionError`` for what is not supported.
-        as_boolean: nothing but the truth of it matters, and the nodes of a path.
+    ``check`` raises a ``SubscriptionError`` for what is not supported. With ``as_boolean``, nothing
+    matters but the truth of the expression, and the nodes of a path.
 
     >>> from tamis.language.grammar import parse_syntax
     >>> from tamis.language.analyzer import Analyzer
@@ -132,7 +128,7 @@ class Rewriter:
         if operator in ("and", "or"):
             return replace(syntax, operands=tuple(map(self.truth, syntax.operands)))
         operands = tuple(map(self.value, syntax.operands))
-        if operator in rules.COMPARISONS:
+        if operator in COMPARISONS:
             if len(operands) == 2:
                 return rules.comparison(operator, *operands)
         elif operator != "|":
@@ -158,7 +154,7 @@ class Rewriter:
                 rules.attach(done, predicate)
             steps = tuple(self.steps(syntax.steps, done))
             found.append(rules.abbreviated(replace(path, steps=steps)))
-        return found[0] if len(found) == 1 else rules.operation("|", *found)
+        return rules.operation("|", *found)
 
     def steps(self, steps: Sequence[StepSyntax], done: list[StepSyntax]) -> list[StepSyntax]:
         """Steps behind others: ``a/b/..`` is ``a[b]``, ``a/b[../c]`` is ``a[c]/b``."""

@@ -9,24 +9,11 @@ from functools import partial
 from operator import add, mul, sub, truediv
 from typing import Literal, TypeGuard
 
-from tamis.language.grammar import (
-    Call,
-    FilterExpression,
-    LocationPath,
-    Negation,
-    Number,
-    Operation,
-    StepSyntax,
-    String,
-    Syntax,
-    Token,
-    Variable,
-    walk,
-)
+from tamis.language import grammar as tree
+from tamis.language.grammar import Call, LocationPath, Number, Operation, StepSyntax, String, Syntax
 from tamis.language.printer import is_descend
-from tamis.language.values import compare, xpath_number
+from tamis.language.values import COMPARISONS, MIRRORED, compare, xpath_number
 
-COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">="))
 _BOOLEANS = frozenset(("not", "true", "false", "boolean", "contains", "starts-with", "lang"))
 _ARITHMETIC = {"+": add, "-": sub, "*": mul}
 _DIVISIONS = {"div": truediv, "mod": math.fmod}
@@ -43,13 +30,11 @@ HERE = LocationPath(0, False, (SELF,))
 def type_of(syntax: Syntax) -> Literal["nodes", "string", "number", "boolean"]:
     """The type of an expression; variables stand for nodes."""
     match syntax:
-        case Number() | Negation():
+        case Number() | tree.Negation():
             return "number"
         case String():
             return "string"
-        case Operation(operators=(operator, *_)):
-            if operator.text == "|":
-                return "nodes"
+        case Operation(operators=(operator, *_)) if operator.text != "|":
             is_boolean = operator.text in ("and", "or") or operator.text in COMPARISONS
             return "boolean" if is_boolean else "number"
         case Call(name=name) if name != "id":
@@ -57,15 +42,16 @@ def type_of(syntax: Syntax) -> Literal["nodes", "string", "number", "boolean"]:
     return "nodes"
 
 
-def is_path(syntax: Syntax) -> TypeGuard[LocationPath | FilterExpression]:
+def is_path(syntax: Syntax) -> TypeGuard[LocationPath | tree.FilterExpression]:
     """Whether an expression is a path with steps, or one from a variable."""
-    is_of_variable = isinstance(syntax, FilterExpression) and isinstance(syntax.primary, Variable)
-    return is_of_variable or isinstance(syntax, LocationPath)
+    if isinstance(syntax, tree.FilterExpression):
+        return isinstance(syntax.primary, tree.Variable)
+    return isinstance(syntax, LocationPath)
 
 
 def is_positional(predicate: Syntax) -> bool:
     """Whether a predicate may depend on the position of a node."""
-    calls = (part.name for part in walk(predicate) if isinstance(part, Call))
+    calls = (part.name for part in tree.walk(predicate) if isinstance(part, Call))
     return type_of(predicate) == "number" or not OF_CONTEXT.isdisjoint(calls)
 
 
@@ -86,9 +72,8 @@ def is_of_one_name(step: StepSyntax) -> bool:
 
 def is_countable(path: Syntax) -> bool:
     """Whether count() of a path is supported."""
-    return isinstance(path, LocationPath) and all(
-        step.axis in ("child", "attribute") for step in path.steps
-    )
+    axes = {step.axis for step in path.steps} if isinstance(path, LocationPath) else {"none"}
+    return axes <= {"child", "attribute"}
 
 
 def as_text(syntax: Syntax) -> Syntax:
@@ -106,7 +91,7 @@ def number_of(literal: Number | String) -> float:
     return xpath_number(literal.value) if isinstance(literal, String) else literal.value
 
 
-def computed(operators: Sequence[Token], numbers: Sequence[float]) -> float:
+def computed(operators: Sequence[tree.Token], numbers: Sequence[float]) -> float:
     """The result of a chain of arithmetic operators; NaN where it divides by 0."""
     result = numbers[0]
     for operator, number in zip(operators, numbers[1:], strict=True):
@@ -118,20 +103,15 @@ def computed(operators: Sequence[Token], numbers: Sequence[float]) -> float:
     return result
 
 
-def joined(conditions: Sequence[Syntax]) -> Syntax:
-    """Conditions, with ``and`` between them."""
-    return conditions[0] if len(conditions) == 1 else operation("and", *conditions)
-
-
 def relative(*steps: StepSyntax) -> LocationPath:
     """A relative path of some steps."""
     return LocationPath(0, False, steps)
 
 
-def operation(operator: str, *operands: Syntax) -> Operation:
+def operation(operator: str, *operands: Syntax) -> Syntax:
     """Operands, with an operator between them."""
-    token = Token("symbol", operator, 0)
-    return Operation(0, (token,) * (len(operands) - 1), operands)
+    operators = (tree.Token("symbol", operator, 0),) * (len(operands) - 1)
+    return Operation(0, operators, operands) if operators else operands[0]
 
 
 def call(name: str, *arguments: Syntax) -> Call:
@@ -154,29 +134,27 @@ def divided(
         if len(left) == len(parts) or (len(left) == 1 and type_of(left[0]) == "number"):
             kept.append(predicate)
             continue
-        found += [result for result in results if result is not None]
-        kept += [joined(left)] if left else []
+        found += filter(None, results)
+        kept += [operation("and", *left)] if left else []
     return found, tuple(kept)
 
 
 # -- comparisons with constants --------------------------------------------------------------------
 
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
 
 def comparison(operator: str, left: Syntax, right: Syntax) -> Syntax:
     """A comparison, or what is known to be equivalent to it."""
-    if isinstance(left, Number | String):
-        left, right, operator = right, left, _FLIPPED.get(operator, operator)
-    if not isinstance(right, Number | String):
+    if is_literal(left):
+        left, right, operator = right, left, MIRRORED.get(operator, operator)
+    if not is_literal(right):
         return operation(operator, left, right)
     number = number_of(right)
     found: Syntax | None = None
     match left:
         case Number() | String():
             found = _of_literals(operator, left, right)
-        case Negation(odd=odd, operand=operand) if not math.isnan(number):
-            operator = _FLIPPED.get(operator, operator) if odd else operator
+        case tree.Negation(odd=odd, operand=operand) if not math.isnan(number):
+            operator = MIRRORED.get(operator, operator) if odd else operator
             found = _of_number(operator, operand, -number if odd else number)
         case Call(name="count", arguments=(path,)) if not is_countable(path):
             found = _of_count(operator, path, number)
@@ -219,12 +197,12 @@ def _of_text(operator: str, nodes: Syntax, literal: String) -> Syntax | None:
     length = call("string-length", nodes)
     if not literal.value:
         return operation("=" if operator == "=" else ">", length, Number(0, 0.0))
-    first = _first(nodes)
-    if first is not None:
+    if (first := _first(nodes)) is not None:
         found = operation("=", first, literal)
     else:
+        starts = call("starts-with", nodes, literal)
         is_as_long = operation("=", length, Number(0, float(len(literal.value))))
-        found = operation("and", call("starts-with", nodes, literal), is_as_long)
+        found = operation("and", starts, is_as_long)
     return found if operator == "=" else call("not", found)
 
 
@@ -234,8 +212,7 @@ def _of_number(operator: str, operand: Syntax, number: float) -> Syntax | None:
     operand = as_text(operand)
     if type_of(operand) == "string":
         return operation(operator, operand, literal)
-    first = _first(operand)
-    if first is None:
+    if (first := _first(operand)) is None:
         return None
     if operator == "!=":
         return call("not", operation("=", first, literal))
@@ -245,27 +222,26 @@ def _of_number(operator: str, operand: Syntax, number: float) -> Syntax | None:
 def _first(nodes: Syntax) -> Syntax | None:
     """The path to the first node of a path, if that is one: ``a[b][1]/b[1]`` of ``a/b``."""
     match nodes:
-        case Variable():
+        case tree.Variable():
             return nodes
-        case LocationPath(absolute=absolute, steps=steps):
-            is_document = absolute
-        case FilterExpression(primary=Variable(), steps=steps):
+        case LocationPath(absolute=is_document, steps=steps):
+            pass
+        case tree.FilterExpression(primary=tree.Variable(), steps=steps):
             is_document = False
         case _:
             return None
-    found: list[StepSyntax] = []
-    for index, given in enumerate(steps):
-        step = given
+    found = list(steps)
+    for index, step in enumerate(steps):
         if step.axis == "child":
             rest = steps[index + 1 :]
             is_one = is_document and step.has_name  # a document has one element
             if not is_one and not (step.predicates and isinstance(step.predicates[-1], Number)):
                 leads = (relative(*rest),) if rest else ()
-                step = replace(step, predicates=(*step.predicates, *leads, Number(0, 1.0)))
+                predicates = (*step.predicates, *leads, Number(0, 1.0))
+                found[index] = replace(step, predicates=predicates)
             is_document = False
         elif step.axis != "self" and not (step.axis == "attribute" and is_of_one_name(step)):
             return None
-        found.append(step)
     return replace(nodes, steps=tuple(found))
 
 
@@ -327,9 +303,9 @@ def _about_parent(syntax: Syntax) -> Syntax | None:
     return None
 
 
-def abbreviated(path: LocationPath | FilterExpression) -> Syntax:
+def abbreviated(path: LocationPath | tree.FilterExpression) -> Syntax:
     """``//b[ancestor::a]`` is ``//a//b``; any node that is an ``a`` is ``//a``."""
-    if isinstance(path, FilterExpression) or not path.absolute or not path.steps:
+    if isinstance(path, tree.FilterExpression) or not path.absolute or not path.steps:
         return path
     start, *rest = path.steps
     if is_descend(start) and rest and rest[0].axis == "child":
@@ -339,11 +315,9 @@ def abbreviated(path: LocationPath | FilterExpression) -> Syntax:
         below = replace(below, predicates=predicates)
         if len(found) == 1:
             step = _only_step(found[0])
-            if step.axis == "ancestor":
-                rest = [DESCEND, below, *rest]
-            else:
-                rest = [replace(below, axis="descendant-or-self"), *rest]
-            return replace(path, steps=(start, replace(step, axis="child"), *rest))
+            or_self = replace(below, axis="descendant-or-self")
+            below_it = (DESCEND, below) if step.axis == "ancestor" else (or_self,)
+            return replace(path, steps=(start, replace(step, axis="child"), *below_it, *rest))
     elif start.axis == "descendant-or-self" and start.test == "node()":
         found, predicates = divided(start.predicates, partial(_as_step, axes=("self",)))
         if len(found) == 1:
@@ -366,9 +340,11 @@ def _as_step(syntax: Syntax, axes: tuple[str, ...]) -> LocationPath | None:
     """
     match syntax:
         case LocationPath(absolute=False, steps=(step, *rest)):
-            if step.axis not in axes or not step.has_name:
-                return None
-            if any(map(is_positional, step.predicates)):
+            if (
+                step.axis not in axes
+                or not step.has_name
+                or any(map(is_positional, step.predicates))
+            ):
                 return None
             leads = (relative(*rest),) if rest else ()
             return replace(syntax, steps=(replace(step, predicates=(*step.predicates, *leads)),))
@@ -418,7 +394,7 @@ def closed_beside(syntax: Syntax) -> Syntax:
         case Call(name="not" | "boolean", arguments=(argument,)):
             return replace(syntax, arguments=(closed_beside(argument),))
     rest, conditions = _without_closed(syntax)
-    return joined([rest, *map(closed_beside, conditions)])
+    return operation("and", rest, *map(closed_beside, conditions))
 
 
 def _without_closed(syntax: Syntax) -> tuple[Syntax, list[Syntax]]:
@@ -428,19 +404,21 @@ def _without_closed(syntax: Syntax) -> tuple[Syntax, list[Syntax]]:
             found: list[Syntax] = []
             kept_steps = []
             for step in steps:
-                conditions, predicates = divided(
-                    step.predicates, lambda condition: condition if _is_closed(condition) else None
-                )
+                conditions, predicates = divided(step.predicates, _if_closed)
                 found += conditions
                 inner = [_without_closed(each) for each in predicates]
                 found += [condition for _, more in inner for condition in more]
                 kept_steps.append(replace(step, predicates=tuple(rest for rest, _ in inner)))
             return replace(syntax, steps=tuple(kept_steps)), found
         case Operation(operators=(operator,), operands=(LocationPath() as path, literal)):
-            if operator.text in COMPARISONS and isinstance(literal, Number | String):
+            if operator.text in COMPARISONS and is_literal(literal):
                 rest, found = _without_closed(path)
                 return replace(syntax, operands=(rest, literal)), found
     return syntax, []
+
+
+def _if_closed(syntax: Syntax) -> Syntax | None:
+    return syntax if _is_closed(syntax) else None
 
 
 def _is_closed(syntax: Syntax) -> bool:
@@ -449,7 +427,7 @@ def _is_closed(syntax: Syntax) -> bool:
             return True
         case LocationPath(absolute=absolute):
             return absolute
-        case FilterExpression(primary=inner) | Negation(operand=inner):
+        case tree.FilterExpression(primary=inner) | tree.Negation(operand=inner):
             return _is_closed(inner)
         case Operation(operands=parts):
             return all(map(_is_closed, parts))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import groupby
 from typing import NoReturn
 
 from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
@@ -26,37 +27,34 @@ _TEXT = lazy_pattern(r"[^<{}&]+")
 
 
 class Characters:
-    """A text, read up to index ``at``; ``nesting`` elements, braces and parentheses are open."""
+    """A text, and how far it was read."""
 
     def __init__(self, text: str, limits: Limits) -> None:
         self.text = text
         self.limits = limits
-        self.at = 0
-        self.nesting = 0
+        self.at = 0  # the index of what comes next
+        self.nesting = 0  # how many elements, braces and parentheses are open
 
     @contextmanager
     def nested(self) -> Iterator[None]:
         self.nesting += 1
         bound = self.limits.subscription_nesting
         if self.nesting > bound:
-            raise SubscriptionLimitError(
-                f"nested deeper than the limit subscription_nesting = {bound:,}", self.text, self.at
-            )
+            message = f"nested deeper than the limit subscription_nesting = {bound:,}"
+            raise SubscriptionLimitError(message, self.text, self.at)
         try:
             yield
         finally:
             self.nesting -= 1
 
     def skip(self) -> None:
-        """Pass over white space and comments."""
         self.at = self.after_space(self.at)
 
     def after_space(self, at: int) -> int:
-        while True:
-            at = self.after_blank(at)
-            if not self.text.startswith("(:", at):
-                return at
+        """The end of white space and comments."""
+        while self.text.startswith("(:", at := self.after_blank(at)):
             at = self.after_comment(at)
+        return at
 
     def after_comment(self, start: int) -> int:
         """The end of a comment ``(: … :)``, in which there may be others."""
@@ -75,7 +73,8 @@ class Characters:
 
     def after_blank(self, at: int) -> int:
         found = _SPACE.match(self.text, at)
-        return found.end() if found else at
+        assert found is not None
+        return found.end()
 
     def skip_blank(self) -> None:
         self.at = self.after_blank(self.at)
@@ -97,10 +96,18 @@ class Characters:
             self.fail(f"expected '{word}', found {self.found()}")
         self.at += len(word)
 
+    def comes(self, text: str) -> bool:
+        return self.text.startswith(text, self.at)
+
+    def takes(self, symbol: str) -> bool:
+        """Whether a symbol comes, which is passed over then."""
+        found = self.comes(symbol)
+        self.at += len(symbol) if found else 0
+        return found
+
     def expect(self, symbol: str) -> None:
-        if not self.text.startswith(symbol, self.at):
+        if not self.takes(symbol):
             self.fail(f"expected '{symbol}', found {self.found()}")
-        self.at += len(symbol)
 
     def take(self, text: str) -> None:
         self.at += len(text)
@@ -124,7 +131,7 @@ class Characters:
         return token.text[1:-1]
 
     def token(self, at: int) -> Token:
-        """The token of XPath at an index; what cannot be one is the end."""
+        """XPath's token at an index; what cannot be one is the end."""
         try:
             return read_token(self.text, at)
         except SubscriptionSyntaxError as error:
@@ -146,16 +153,12 @@ class Characters:
 
 
 class Constructors(Characters):
-    """Reads constructors; what stands in braces is left to others.
-
-    Attributes:
-        scope: prefix → URI, of all that are declared here.
-        carried: those of them that constructed elements around this place declare in the output.
-    """
+    """Reads constructors; what stands in braces is left to subclasses."""
 
     def __init__(self, text: str, namespaces: Mapping[str, str], limits: Limits) -> None:
         super().__init__(text, limits)
-        self.scope = {"": "", **namespaces}
+        self.scope = {"": "", **namespaces}  # prefix → URI, of all that are declared here
+        # Those of them that constructed elements around this place declare in the output.
         self.carried: dict[str, str] = {}
 
     @abstractmethod
@@ -179,20 +182,17 @@ class Constructors(Characters):
             for attribute, position in attributes:
                 if ":" in attribute.name:
                     self.carry(attribute.name, position, declared)
-            self.check_names(attributes)
+            seen: set[tuple[str, str]] = set()
+            for attribute, position in attributes:
+                uri, local = expanded = expanded_name(attribute.name, self.scope)
+                if expanded in seen:
+                    message = f"the attribute '{local}' of the namespace {uri} is there twice"
+                    self.fail(message, position)
+                seen.add(expanded)
             content = self.inside(name)
             self.scope, self.carried = outer
         found = tuple(attribute for attribute, _ in attributes)
         return Constructor(name, tuple(sorted(declared.items())), found, content)
-
-    def check_names(self, attributes: Iterable[tuple[Attribute, int]]) -> None:
-        seen: set[tuple[str, str]] = set()
-        for attribute, position in attributes:
-            uri, local = name = expanded_name(attribute.name, self.scope)
-            if name in seen:
-                message = f"the attribute '{local}' of the namespace {uri} is there twice"
-                self.fail(message, position)
-            seen.add(name)
 
     def carry(self, name: str, position: int, declared: dict[str, str]) -> None:
         """Have an element declare the prefix of a name, unless one around it does."""
@@ -200,15 +200,10 @@ class Constructors(Characters):
         if prefix == "xml":
             return
         if prefix not in self.scope:
-            uri = USUAL_PREFIXES.get(prefix, "URI")
-            self.fail(
-                f"the prefix '{prefix}' is not declared",
-                position,
-                f'declare it: xmlns:{prefix}="{uri}" in a tag, '
-                "or declare namespace at the beginning",
-            )
-        if self.carried.get(prefix, "") != self.scope[prefix]:
-            declared[prefix] = self.carried[prefix] = self.scope[prefix]
+            hint = f'declare it: xmlns:{prefix}="{USUAL_PREFIXES.get(prefix, "URI")}" in a tag, '
+            hint += "or declare namespace at the beginning"
+            self.fail(f"the prefix '{prefix}' is not declared", position, hint)
+        self.declare(prefix, self.scope[prefix], declared)
 
     def attributes(self, declared: dict[str, str]) -> Iterator[tuple[Attribute, int]]:
         """The attributes of a tag, and where they are; declarations of namespaces apply at once."""
@@ -233,14 +228,15 @@ class Constructors(Characters):
             if prefix == "xmlns" or name == "xmlns":
                 if not all(isinstance(part, str) for part in value):
                     self.fail("the URI of a namespace must be constant", start)
-                self.declare(local if prefix else "", "".join(map(str, value)), start, declared)
+                declared_prefix, uri = local if prefix else "", "".join(map(str, value))
+                if declared_prefix in ("xml", "xmlns") or (declared_prefix and not uri):
+                    self.fail(f"the prefix {declared_prefix!r} cannot be declared so", start)
+                self.scope[declared_prefix] = uri
+                self.declare(declared_prefix, uri, declared)
             else:
                 yield Attribute(name, value), start
 
-    def declare(self, prefix: str, uri: str, position: int, declared: dict[str, str]) -> None:
-        if prefix in ("xml", "xmlns") or (prefix and not uri):
-            self.fail(f"the prefix {prefix!r} cannot be declared so", position)
-        self.scope[prefix] = uri
+    def declare(self, prefix: str, uri: str, declared: dict[str, str]) -> None:
         if self.carried.get(prefix, "") != uri:
             declared[prefix] = self.carried[prefix] = uri
 
@@ -255,13 +251,11 @@ class Constructors(Characters):
             if self.at >= len(self.text):
                 self.fail("the value of the attribute is not closed", start)
             character = self.text[self.at]
-            if self.text.startswith(quote * 2, self.at):
+            if self.takes(quote * 2):
                 parts.append(quote)
-                self.at += 2
-            elif character == quote:
-                self.at += 1
+            elif self.takes(quote):
                 return _merged(parts)
-            elif character == "{" and not self.text.startswith("{{", self.at):
+            elif character == "{" and not self.comes("{{"):
                 parts.append(self.enclosed_in_value())
             elif character == "<":
                 self.fail("'<' cannot stand in the value of an attribute", hint="write &lt;")
@@ -271,15 +265,14 @@ class Constructors(Characters):
 
     def inside(self, name: str) -> tuple[Content, ...]:
         """What follows the attributes of a tag, to the end of the element."""
-        if self.text.startswith("/>", self.at):
-            self.at += 2
+        if self.takes("/>"):
             return ()
         self.expect(">")
         start = self.at
         parts: list[Content] = []
         is_blank = True  # what is pending is white space as it is written, and nothing else
         pending = ""
-        while not self.text.startswith("</", self.at):
+        while not self.takes("</"):
             if self.at >= len(self.text):
                 self.fail(f"the element <{name}> is not closed", start - 1)
             written = self.written_text()
@@ -290,7 +283,6 @@ class Constructors(Characters):
                 pending += written[0]
                 is_blank &= written[1]
         parts += [] if is_blank else [pending]
-        self.at += 2
         end = self.at
         if self.name("expected the name of an element") != name:
             self.fail(f"expected </{name}>", end)
@@ -300,10 +292,9 @@ class Constructors(Characters):
 
     def written_text(self) -> tuple[str, bool] | None:
         """Some constant text, and whether XQuery strips it between tags; None for all else."""
-        if self.text.startswith("<![CDATA[", self.at):
+        if self.comes("<![CDATA["):
             return self.up_to("]]>", "<![CDATA["), False
-        character = self.text[self.at]
-        if character == "<" or (character == "{" and not self.text.startswith("{{", self.at)):
+        if self.comes("<") or (self.comes("{") and not self.comes("{{")):
             return None
         found = _TEXT.match(self.text, self.at)
         if found is None:
@@ -340,16 +331,13 @@ class Constructors(Characters):
     def characters(self) -> str:
         """One character of text, which may be written as a reference or a double brace."""
         character = self.text[self.at]
-        if character in "{}":
-            if not self.text.startswith(character * 2, self.at):
-                hint = f"write {character * 2}"
-                if character == "}":
-                    hint += "; or is an element before it not closed?"
-                self.fail(f"'{character}' does not stand for itself", hint=hint)
-            self.at += 2
-            return character
+        if character in "{}" and not self.comes(character * 2):
+            hint = f"write {character * 2}"
+            if character == "}":
+                hint += "; or is an element before it not closed?"
+            self.fail(f"'{character}' does not stand for itself", hint=hint)
         if character != "&":
-            self.at += 1
+            self.at += 2 if character in "{}" else 1
             return character
         found = _REFERENCE.match(self.text, self.at)
         if found is None or (found["name"] and found["name"] not in _ENTITIES):
@@ -373,9 +361,7 @@ def expanded_name(name: str, prefixes: Mapping[str, str]) -> tuple[str, str]:
 
 def _merged(parts: list[str | Enclosed]) -> tuple[str | Enclosed, ...]:
     merged: list[str | Enclosed] = []
-    for part in parts:
-        if isinstance(part, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += part
-        else:
-            merged.append(part)
+    for is_text, group in groupby(parts, lambda part: isinstance(part, str)):
+        some = list(group)
+        merged += ["".join(map(str, some))] if is_text else some
     return tuple(merged)

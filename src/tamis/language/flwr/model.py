@@ -68,9 +68,10 @@ class Constructor:
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """``order by $s/title descending``: the string, or the number, of the first node of a path.
+    """``order by $s/title descending``: the string of the first node of a path.
 
-    ``is_greatest``: no node, or no number, is more than any (``empty greatest``), not less.
+    With ``is_number`` it is the number. No node, or no number, is less than any, or more than any
+    with ``is_greatest``.
     """
 
     path: Path
@@ -81,16 +82,11 @@ class OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class Flwr:
-    """``for … where … order by … return …``.
+    """``for … where … order by … return …``; ``binding`` is absolute and ends with an element.
 
-    Attributes:
-        variable: without its ``$``.
-        binding: absolute, ending with an element.
-        where: true of the bound nodes that something is made of, or None.
-        result: what is made of each of these.
-        paths: all that ``result`` has, each once, as they come; and then what only ``order`` reads.
-        are_read: for each of these, whether the strings of its nodes are read, to write or to
-            compare them; else they are counted, or copied as they are.
+    ``paths`` are those of ``result``, each once, as they come; and then what only ``order`` reads.
+    ``are_read`` tells for each of these whether the strings of its nodes are read, to write or to
+    compare them; else the nodes are counted, or copied as they are.
     """
 
     variable: str = field(compare=False)

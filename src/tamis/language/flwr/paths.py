@@ -12,7 +12,7 @@ from tamis.language import model
 from tamis.language.analyzer import Analyzer
 from tamis.language.flwr.constructors import Constructors
 from tamis.language.grammar import Parser, Syntax, Token
-from tamis.language.model import Axis, Expression, KindTest, NameTest, Nodes, Path, Step
+from tamis.language.model import Axis, NameTest, Path, Step
 
 _DOCUMENTS = ("doc", "document")
 
@@ -41,14 +41,11 @@ def interned(path: Path) -> Path:
 class BindingAnalyzer(Analyzer):
     """Analyzes paths and conditions relative to the node that a variable is bound to.
 
-    Nothing else evaluates what is not supported, not even lxml.
-
-    Args:
-        bound: the name of the variable; None for the binding path itself, where there is none yet.
-        used: takes the prefixes that the text uses.
+    ``bound`` is the name of the variable; None for the binding path itself. ``used`` takes the
+    prefixes that the text uses.
     """
 
-    otherwise = None
+    otherwise = None  # not even lxml evaluates what is not supported
 
     def __init__(
         self, text: str, namespaces: Mapping[str, str], used: dict[str, str], bound: str | None
@@ -67,32 +64,24 @@ class BindingAnalyzer(Analyzer):
 
     def path(self, syntax: tree.LocationPath) -> Path:
         if self.bound and not self.inside_predicate:
-            self.unsupported(
-                f"a path that does not begin with ${self.bound} is not supported",
-                syntax.position,
-                f"write ${self.bound}/… for what is inside of what was bound",
-            )
+            message = f"a path that does not begin with ${self.bound} is not supported"
+            hint = f"write ${self.bound}/… for what is inside of what was bound"
+            self.unsupported(message, syntax.position, hint)
         return super().path(syntax)
 
     def filtered(self, syntax: tree.FilterExpression) -> Path:
         """``$s[@id]/title`` too: the predicates are those of a step to the node itself."""
         if isinstance(syntax.primary, tree.Variable) and syntax.predicates:
-            start = self.variable(syntax.primary)
+            self.variable(syntax.primary)
             with self.in_predicate():
                 predicates = tuple(self.predicate(each, Axis.SELF) for each in syntax.predicates)
-            here = Step(Axis.SELF, KindTest.NODE, predicates)
-            steps = tuple(self.step(step) for step in syntax.steps)
-            return interned(Path(False, (*start.steps, here, *steps)))
+            here = Step(Axis.SELF, model.KindTest.NODE, predicates)
+            return interned(Path(False, (here, *map(self.step, syntax.steps))))
         return interned(super().filtered(syntax))
 
 
 class EmbeddedPaths(Constructors):
-    """Leaves paths and conditions to XPath's parser, and reads on behind them.
-
-    Attributes:
-        bound: the name of the variable, where there is one.
-        used: the prefixes that paths use, with their URIs.
-    """
+    """Leaves paths and conditions to XPath's parser, and reads on behind them."""
 
     def __init__(self, text: str, namespaces: Mapping[str, str], limits: Limits) -> None:
         super().__init__(text, namespaces, limits)
@@ -109,7 +98,7 @@ class EmbeddedPaths(Constructors):
             self.string("the name of a document")
             self.leave_call()
             self.skip()
-            if not self.text.startswith("/", self.at):
+            if not self.comes("/"):
                 self.fail(f"expected '/' or '//', found {self.found()}")
             start = self.at
         syntax = self.embedded(Parser.union)
@@ -131,18 +120,17 @@ class EmbeddedPaths(Constructors):
 
         def read(syntax: Syntax) -> Path:
             nodes = analyzer.operand(syntax)
-            if not isinstance(nodes, Nodes):
+            if not isinstance(nodes, model.Nodes):
                 self.fail("expected a path", position)
             if len(nodes.paths) > 1:
-                self.unsupported(
-                    "a union is not supported here", position, "write a subscription for each path"
-                )
+                hint = "write a subscription for each path"
+                self.unsupported("a union is not supported here", position, hint)
             (path,) = nodes.paths
             return interned(Path(path.absolute, model.without_here(path.steps)))
 
         return analyzer.analyzed(syntax, read, as_boolean=False)
 
-    def condition(self) -> Expression:
+    def condition(self) -> model.Expression:
         self.skip()
         if self.word() in ("some", "every", "if", "let"):
             self.refuse_word(EXPRESSION_HINTS[self.word()])
@@ -156,8 +144,7 @@ class EmbeddedPaths(Constructors):
     def embedded(self, read: Callable[[Parser], Syntax]) -> Syntax:
         """What XPath's parser reads from here on, up to what cannot belong to it."""
         self.xpath.tokens = self.tokens()
-        self.xpath.index = 0
-        self.xpath.nesting = self.nesting
+        self.xpath.index, self.xpath.nesting = 0, self.nesting
         try:
             syntax = read(self.xpath)
         except SubscriptionSyntaxError as error:
@@ -169,7 +156,7 @@ class EmbeddedPaths(Constructors):
         return syntax
 
     def tokens(self) -> list[Token]:
-        """The tokens from here on, with comments between them."""
+        """The tokens from here on; what cannot be one is the end."""
         found = [self.token(self.after_space(self.at))]
         while found[-1].kind != "end":
             found.append(self.token(self.after_space(found[-1].end)))
@@ -184,9 +171,8 @@ class EmbeddedPaths(Constructors):
             self.unsupported(f"{word}() is not supported here", self.at, _FUNCTION_HINTS.get(word))
         character = self.text[self.at : self.at + 1]
         if self.bound and (character in "\"'/@." or character.isdigit()) and character:
-            self.unsupported(
-                f"only paths of ${self.bound}, aggregates and elements are supported here", self.at
-            )
+            message = f"only paths of ${self.bound}, aggregates and elements are supported here"
+            self.unsupported(message, self.at)
         return self.found()
 
     def instead_of_string(self, word: str, *, in_attribute: bool) -> str | None:
