@@ -151,9 +151,7 @@ def _use_nfa() -> None:
     vocabulary = Vocabulary()
     documents = [nested, b"<a><b>x</b>y</a>", b"<", nested]
     batch, _ = parse_documents([*map(Source, documents)], vocabulary, EVERYTHING, Limits())
-    matching = nfa.open_nfa(nfa.compile_queries(queries[:100]), 0)
-    for query in queries[100:]:
-        matching.add(query)
+    matching = nfa.open_nfa(nfa.compile_queries(queries), 0)
     found = [matching.match(batch, vocabulary).numbers(number) for number in range(4)]
     assert [len(numbers) for numbers in found] == [203, 1, 0, 203]
 

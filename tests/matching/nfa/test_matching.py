@@ -145,9 +145,6 @@ def test_names_come_with_the_documents() -> None:
     ]:
         matches = matching.match(batch_of([text], vocabulary), vocabulary)
         assert matches.numbers(0).tolist() == expected
-    matching.add(*queries(["//b"]))
-    found = matching.match(batch_of(["<a><b/></a>"], vocabulary), vocabulary)
-    assert found.numbers(0).tolist() == [2]
 
 
 def test_what_was_answered_stays() -> None:
@@ -157,10 +154,10 @@ def test_what_was_answered_stays() -> None:
     for array in first[:5]:
         assert isinstance(array, np.ndarray)
         assert not array.flags.writeable
-    matching.add(*queries(["//b"]))
     matching.match(batch_of(["<b/>", "<a/>"], vocabulary), vocabulary)
     assert first.numbers(0).tolist() == [0, 1]
-    assert matching.memory_usage() > matching.program.memory_usage() > 0
+    assert matching.memory_usage() > 0
+    assert matching.program.memory_usage() > 0
 
 
 def test_many_values() -> None:

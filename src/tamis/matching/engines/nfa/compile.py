@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.core.arrays import Int32, Int64
+from tamis.core.arrays import freeze
 from tamis.documents.vocabulary import Projection, Projections
 from tamis.language import model as ast
 from tamis.language.filters import ANY, Labels
@@ -246,27 +244,6 @@ def _literal(literal: str | float) -> bytes | float:
 # -- programs --------------------------------------------------------------------------------------
 
 
-class _Growing:
-    """Numbers behind each other, with room for more."""
-
-    def __init__(self, first: NDArray[Any]) -> None:
-        self._array = first
-        self._used = len(first)
-
-    @property
-    def view(self) -> NDArray[Any]:
-        """The numbers; read-only, and as they are at the call."""
-        view = self._array[: self._used]
-        view.flags.writeable = False
-        return view
-
-    def append(self, number: int) -> None:
-        if self._used == len(self._array):
-            self._array = np.resize(self._array, 2 * self._used + 16)
-        self._array[self._used] = number
-        self._used += 1
-
-
 class NfaProgram:
     """The NFA of some queries, and the conditions about the nodes that reach its states.
 
@@ -281,7 +258,7 @@ class NfaProgram:
         labels: what steps test for.
         conditions: of twigs.
         twigs: for each its set, and the condition, of the document node.
-        queries: how many there are.
+        set_starts, members: the queries of each set; see ``MatchSet``.
 
     >>> from tamis.language.xpath import parse
     >>> program = NfaProgram([parse("/a/b"), parse("/a//c"), parse("/a[b]")])
@@ -296,68 +273,42 @@ class NfaProgram:
             self.labels.of(name)
         self.conditions = Conditions(self.nfa, self.labels)
         self.twigs: list[tuple[int, int]] = []
-        self.queries = len(queries)
         self._projections = Projections()
-        self._set_starts = _Growing(filters.query_starts.copy())
-        self._members = _Growing(filters.queries.copy())
         self.nfa.accept(self.nfa.add_many(filters.starts, filters.codes))
-        for number, query in others.items():
-            self._add(query, number, pruner)
+        own_sets = [n for n, query in others.items() for _ in range(self._add(query, pruner))]
+        starts = filters.query_starts
+        self.set_starts = np.append(starts, starts[-1] + 1 + np.arange(len(own_sets)))
+        self.members = np.append(filters.queries, np.array(own_sets, np.int32))
+        freeze(self.set_starts, self.members)
 
     @property
     def projection(self) -> Projection:
         """What is read of documents."""
         return self._projections.total
 
-    @property
-    def set_starts(self) -> Int64:
-        """int64[sets + 1]; see ``MatchSet``."""
-        return self._set_starts.view
-
-    @property
-    def members(self) -> Int32:
-        """int32[]; see ``MatchSet``."""
-        return self._members.view
-
     def memory_usage(self) -> int:
         """The bytes of its arrays; conditions are objects, and not counted."""
         return self.nfa.memory_usage() + self.set_starts.nbytes + self.members.nbytes
 
-    def add(self, query: ast.Query) -> int:
-        """Add one more query, and say its number: the next one.
-
-        It costs its steps: what is there stays as it is.
-
-        Raises:
-            EngineRefused: the engine cannot run it.
-        """
-        self._add(query, self.queries, None)
-        self.queries += 1
-        return self.queries - 1
-
-    def _add(self, query: ast.Query, number: int, pruner: Pruner | None) -> None:
-        filters = self.labels.filters(query)
-        if filters is None:
-            if (reason := refuses(query)) is not None:
-                raise refusal("nfa", query, reason)
-            # What was pruned away is read too: documents that violate the DTD need it.
-            self._projections.add(projection_of(query.expression))
-            if pruner is not None:
-                pruned = prune_query(query, pruner)
-                filters = self.labels.filters(pruned)
-                if refuses(pruned) is None:
-                    query = pruned
-        if filters is not None:
-            for codes in dict.fromkeys(filters):
-                self._add_set(self.nfa.add([codes]), number)
-        elif query.expression != ast.Constant(False):
-            self.nfa.watch([DOCUMENT_STATE])
-            self.twigs.append(
-                (self.nfa.sets, self.conditions.add(query.expression, DOCUMENT_STATE))
-            )
-            self._add_set(np.full(1, -1, np.int32), number)
-
-    def _add_set(self, ends: Int32, query: int) -> None:
-        self.nfa.accept(ends)
-        self._members.append(query)
-        self._set_starts.append(int(self._set_starts.view[-1]) + 1)
+    def _add(self, query: ast.Query, pruner: Pruner | None) -> int:
+        """Add a query that is more than filters; return how many sets it has become."""
+        if (reason := refuses(query)) is not None:
+            raise refusal("nfa", query, reason)
+        # What was pruned away is read too: documents that violate the DTD need it.
+        self._projections.add(projection_of(query.expression))
+        if pruner is not None:
+            pruned = prune_query(query, pruner)
+            filters = self.labels.filters(pruned)
+            if filters is not None:
+                distinct = list(dict.fromkeys(filters))
+                self.nfa.accept(self.nfa.add(distinct))
+                return len(distinct)
+            if refuses(pruned) is None:
+                query = pruned
+        if query.expression == ast.Constant(False):
+            return 0
+        self.nfa.watch([DOCUMENT_STATE])
+        condition = self.conditions.add(query.expression, DOCUMENT_STATE)
+        self.twigs.append((self.nfa.sets, condition))
+        self.nfa.accept(np.full(1, -1, np.int32))
+        return 1

@@ -8,7 +8,6 @@ state to the one before, keeps the nodes that have one of the others inside: a s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import deepcopy
 from functools import cached_property
 from itertools import pairwise
 
@@ -19,8 +18,8 @@ from tamis.core.arrays import Int32, Int64, freeze
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
-from tamis.language.model import Axis, KindTest, NameTest, NodeTest, Query
-from tamis.language.values import normalize_space, xpath_number
+from tamis.language.model import Axis, KindTest, NameTest, NodeTest
+from tamis.language.values import COMPARISONS, normalize_space, xpath_number
 from tamis.matching.engine import Sources
 from tamis.matching.engines.nfa import compile as given
 from tamis.matching.engines.nfa import layout as at
@@ -31,37 +30,15 @@ from tamis.matching.engines.nfa.states import NfaRun
 Mask = NDArray[np.bool_]
 
 _NONE = np.zeros(0, np.int64)
-_COMPARISONS = {
-    **{"=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal},
-    **{">": np.greater, ">=": np.greater_equal},
-}
 
 
 class NfaSearcher:
-    """A program at work, without a cache; queries may be added while it runs.
-
-    Attributes:
-        program: the program that it was opened with, or a copy that grew.
-    """
+    """A program at work, without a cache."""
 
     def __init__(self, program: NfaProgram) -> None:
         self.program = program
-        self._is_own = False
         self._nfa_run = NfaRun()
-
-    def memory_usage(self) -> int:
-        """The bytes of the workspace, and of a program of its own."""
-        own = self.program.memory_usage() if self._is_own else 0
-        return own + self._nfa_run.memory_usage()
-
-    def add(self, query: Query) -> int:
-        """Add a query, of which all batches are asked from now on, and say its number.
-
-        The first time the program is copied; then it costs the steps of the query.
-        """
-        if not self._is_own:
-            self.program, self._is_own = deepcopy(self.program), True
-        return self.program.add(query)
+        self.memory_usage = self._nfa_run.memory_usage
 
     def match(
         self,
@@ -375,4 +352,4 @@ class Strings:
 
 
 def _compared(numbers: NDArray[np.float64], question: Question) -> Mask:
-    return np.asarray(_COMPARISONS[question.operator](numbers, question.literal), np.bool_)
+    return np.asarray(COMPARISONS[question.operator](numbers, question.literal), np.bool_)

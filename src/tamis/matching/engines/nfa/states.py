@@ -35,7 +35,6 @@ class Nfa:
         table: the hash table of transitions.
         sets: how many sets of queries there are.
         next_set: for each set the next one that the same state answers, or -1; with room for more.
-        copies: how often an array was copied, because it was full.
     """
 
     def __init__(self) -> None:
@@ -44,7 +43,7 @@ class Nfa:
         self._records[[at.STAR, at.BELOW, at.ACCEPTS, at.PARENT, at.CODE]] = -1
         self.table = np.zeros(4 * _STATES, np.int64)
         self.next_set = np.full(_STATES, -1, np.int32)
-        self.sets = self.copies = self._watches = 0
+        self.sets = self._watches = 0
 
     def __len__(self) -> int:
         """How many states there are, ``//``-states included."""
@@ -96,10 +95,8 @@ class Nfa:
             table = np.zeros(1 << (4 * pairs).bit_length(), np.int64)
             copy_pairs(self.table, table)
             self.table = table
-            self.copies += 1
 
     def _widened(self, array: Int32, needed: int) -> Int32:
-        self.copies += 1
         wide = np.full(2 * needed, -1, np.int32)
         wide[: len(array)] = array
         return wide
