@@ -31,11 +31,11 @@ from tests.support.drawn_events import EVENTS, answers, tables
 EVERY_BY: tuple[By, ...] = ("filter", "subscription", "interface")
 
 
-def check(table: FilterTable, batch: EventBatch, by: By = "filter", threads: int = 1) -> int:
+def check(table: FilterTable, batch: EventBatch, by: By = "filter") -> int:
     """Both engines find the same; how many matches there are."""
     found = []
     for engine in (signature.ENGINE, reference.ENGINE):
-        matching = engine.searcher(engine.compile(table), table.owners(by), threads)
+        matching = engine.searcher(engine.compile(table), table.owners(by), 1)
         matches = matching.match(batch)
         found.append([matches.numbers(event).tolist() for event in range(batch.events)])
     assert found[0] == found[1]
@@ -183,28 +183,12 @@ def test_filters_that_no_event_matches() -> None:
     assert program.members.tolist() == []
 
 
-def test_threads_and_batches() -> None:
-    workload = EventWorkload(interfaces=2, filters=(2_000, 2_000), names=12, seed=3)
-    table, batch = workload.table(), workload.events(20_000)
-    program = signature.ENGINE.compile(table)
-    one = signature.ENGINE.searcher(program, table.owners("filter"), 1).match(batch)
-    assert len(one.set_ids) > 1 << 16  # the room for them grew on the way
-    three = signature.ENGINE.searcher(program, table.owners("filter"), 3).match(batch)
-    for mine, other in zip(one[:4], three[:4], strict=True):
-        np.testing.assert_array_equal(mine, other)
-
-
 @pytest.mark.parametrize("by", EVERY_BY)
-@pytest.mark.parametrize("threads", [1, 2, 5])
 @given(table=tables(), events=EVENTS)
-def test_drawn_in_threads(
-    by: By, threads: int, table: FilterTable, events: list[dict[str, Any]]
-) -> None:
-    batch = encode(events * 3, table.names)
+def test_room_that_grows(by: By, table: FilterTable, events: list[dict[str, Any]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(working, "_PART_MIN", 1)
         patch.setattr(working, "_FOUND_AT_FIRST", 1)
-        check(table, batch, by, threads)
+        check(table, encode(events * 3, table.names), by)
 
 
 def test_one_matching_for_many_batches() -> None:
@@ -249,8 +233,8 @@ def test_an_event_is_done_when_all_that_can_be_found_is() -> None:
     )
     assert isinstance(matching, working.SignatureSearcher)
     matching.match(encode([{"n": 2, "m": 2}], table.names))
-    (worker,) = matching._workers
-    assert (worker._state.words[OWNERS], worker._state.words[UNREPORTED]) == (2, 0)
+    words = matching._state.words
+    assert (words[OWNERS], words[UNREPORTED]) == (2, 0)
 
 
 @pytest.mark.parametrize("least", [2**63 - 1, -(2**63)])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect
-from functools import partial
-from itertools import pairwise
 from math import comb
 
 import numpy as np
@@ -12,68 +10,26 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.state import State, zeros
-from tamis.core.threads import WorkerPool
 from tamis.events.engines.signature import program as at
 from tamis.events.engines.signature.kernels.match import match_events
 from tamis.events.engines.signature.program import Events, Reported, SignatureProgram, Work
-from tamis.events.model import EventBatch, Owners, starts_of
+from tamis.events.model import EventBatch, Owners
 
 _FOUND_AT_FIRST, _FOUND_KEPT_MAX = 1 << 12, 1 << 22
 _KEYS_AT_FIRST = 1 << 10
 _NOTHING = np.zeros(0, np.int32)
 freeze(_NOTHING)
-_PART_MIN = 1 << 12
-"""The events that are worth a thread of their own, at least."""
 
 
 class SignatureSearcher:
-    """Matches batches, in several threads where there are enough events."""
+    """Matches batches, in one thread."""
 
-    def __init__(self, program: SignatureProgram, owners: Owners, threads: int) -> None:
-        self.program = program
-        self._owners = owners
-        self._reported = _reported(program, owners)
-        self._workers = [_Worker(program, owners, self._reported)]
-        self._threads = threads
-        self._pool = WorkerPool(threads)
-        self._sets = self._reported[:2]
+    def __init__(self, program: SignatureProgram, owners: Owners, _threads: int) -> None:
+        self._reported = reported = _reported(program, owners)
+        self._sets = reported[:2]
         if owners.are_interfaces:  # they are reported themselves
             self._sets = np.arange(owners.total + 1), np.arange(owners.total, dtype=np.int32)
         freeze(*self._sets)
-
-    def match(self, batch: EventBatch) -> MatchSet:
-        """The owners of filters that match each event."""
-        given = _events(batch)
-        parts = max(1, min(self._threads, batch.events // _PART_MIN))
-        if parts == 1:  # perhaps a single event, for which each call of NumPy counts
-            starts, found = self._workers[0].match(given, 0, batch.events)
-        else:
-            starts, found = self._match_in_threads(given, batch.events, parts)
-        freeze(starts, found)
-        return MatchSet(starts, found, *self._sets, _NOTHING, None, {})
-
-    def _match_in_threads(self, given: Events, events: int, parts: int) -> tuple[Int64, Int32]:
-        while len(self._workers) < parts:
-            self._workers.append(_Worker(self.program, self._owners, self._reported))
-        bounds = [events * part // parts for part in range(parts + 1)]
-        calls = [
-            partial(worker.match, given, start, end)
-            for worker, (start, end) in zip(self._workers, pairwise(bounds), strict=False)
-        ]
-        results = self._pool.run(calls)
-        starts = starts_of(np.concatenate([np.diff(starts) for starts, _ in results]))
-        return starts, np.concatenate([found for _, found in results])
-
-    def memory_usage(self) -> int:
-        """Bytes of the working memory."""
-        own = sum(worker.memory_usage() for worker in self._workers)
-        return own + sum(array.nbytes for array in self._reported)
-
-
-class _Worker:
-    """The state of one thread."""
-
-    def __init__(self, program: SignatureProgram, owners: Owners, reported: Reported) -> None:
         self._state = state = State(at.STATE_SIZE, at.WORK, _new_work(program, owners))
         words = state.words
         words[at.ALWAYS] = program.always
@@ -86,19 +42,25 @@ class _Worker:
         state.register(at.CELLS, program.cells)
         state.register(at.TESTS, program.tests)
         state.register(at.REPORTED, reported)
-        self.memory_usage = state.memory_usage
 
-    def match(self, events: Events, start: int, end: int) -> tuple[Int64, Int32]:
-        """The matches of some events: where those of each begin, and numbers."""
+    def match(self, batch: EventBatch) -> MatchSet:
+        """The owners of filters that match each event."""
+        starts, found = self._found(_events(batch))
+        freeze(starts, found)
+        return MatchSet(starts, found, *self._sets, _NOTHING, None, {})
+
+    def _found(self, events: Events) -> tuple[Int64, Int32]:
+        """The matches of all events: where those of each begin, and numbers."""
         state, words = self._state, self._state.words
-        state.reserve(end + 1, "found_starts")
+        count = len(events.is_bad)
+        state.reserve(count + 1, "found_starts")
         if len(state.arrays.tile_keys) < 2 * len(events.names):
             longest = 2 * int(np.diff(events.event_starts).max(initial=0))
             state.reserve(longest, "tile_keys", "tile_ranks", "tile_attributes")
-        words[at.EVENT], words[at.END], words[at.FOUND_COUNT] = start, end, 0
+        words[at.EVENT], words[at.END], words[at.FOUND_COUNT] = 0, count, 0
         state.register(at.EVENTS, events)
         state.run(match_events)
-        starts = state.arrays.found_starts[start : end + 1].copy()
+        starts = state.arrays.found_starts[: count + 1].copy()
         starts[0] = 0
         every = state.arrays.found
         found = every[: words[at.FOUND_COUNT]]
@@ -106,6 +68,10 @@ class _Worker:
             state.replace(found=np.zeros(_FOUND_AT_FIRST, np.int32))
             return starts, found
         return starts, found.copy()
+
+    def memory_usage(self) -> int:
+        """Bytes of the working memory."""
+        return self._state.memory_usage() + sum(array.nbytes for array in self._reported)
 
 
 def _new_work(program: SignatureProgram, owners: Owners) -> Work:
