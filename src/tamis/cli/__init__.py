@@ -1,9 +1,9 @@
 """The command line: ``tamis COMMAND``.
 
-Each command is a function in a module of its name; ``compile`` is in ``match``, ``completion`` in
-``options``. What commands share is beside them: ``options`` (how functions become commands),
-``arguments`` (what is asked), ``documents`` (which are read), ``console`` (results, messages and
-the exit status).
+Each command is a function in a module of its name; ``compile`` is in ``match``, ``schema`` in
+``explain``, ``completion`` in ``options``. What commands share is beside them: ``options`` (how
+functions become commands), ``arguments`` (what is asked), ``documents`` (which are read),
+``console`` (results, messages and the exit status).
 
 A command's module is imported when the command is called, and modules import Tamis's engines, lxml,
 rich and Spark inside functions: so ``tamis --help`` needs none of them, and a command only its own.
@@ -48,7 +48,7 @@ app = Commands(
         "completion": "Print the completion of a shell.",
     },
     package=__name__,
-    modules={"compile": "match", "completion": "options"},
+    modules={"compile": "match", "schema": "explain", "completion": "options"},
     help="""Matches XML documents against XPath subscriptions, and events against theirs.
 
     Results go to standard output, one JSON object a line; messages go to standard error.
