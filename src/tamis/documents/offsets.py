@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from tamis.core.arrays import Int64
+from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError
 from tamis.core.lazy import lazy_pattern
 from tamis.documents.batch import DocumentBatch
@@ -29,12 +29,13 @@ Range = tuple[int, int]
 KEPT_RANGES = 1 << 16  # ranges that a ``Markup`` remembers, of what it looked at last
 
 _AMP, _SLASH = b"&/"
-_TAG = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
+TAG_PATTERN = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
 _TAG_END = lazy_pattern(b">")
 _REFERENCE_END = lazy_pattern(b";")
-_ATTRIBUTE = lazy_pattern(
-    rb"""[ \t\r\n]([^ \t\r\n=/>"']++)[ \t\r\n]*+=[ \t\r\n]*+(?:"[^"]*+"|'[^']*+')"""
+ATTRIBUTE_PATTERN = lazy_pattern(
+    rb"""[ \t\r\n]([^ \t\r\n=/>"']++)[ \t\r\n]*+=[ \t\r\n]*+("[^"]*+"|'[^']*+')"""
 )
+"""An attribute in a tag: its name, and its value in quotes."""
 COMMENT, PI, CDATA = rb"<!--.*?-->", rb"<\?.*?\?>", rb"<!\[CDATA\[.*?\]\]>"
 REFERENCE, CHARACTERS = rb"&[^;]*+;", rb"[^<&]++"
 _PIECE = lazy_pattern(b"|".join((COMMENT, PI, CDATA, REFERENCE, CHARACTERS)), re.DOTALL)
@@ -146,13 +147,13 @@ class Markup:
         prefix = int(batch.attribute_prefixes[number]) if len(batch.attribute_prefixes) else -1
         name = local if prefix < 0 else f"{self.vocabulary.prefix(prefix)}:{local}"
         if event not in self._attributes:
-            tag_end = _end_of(_TAG.match(self.data, start))
-            tokens = _ATTRIBUTE.finditer(self.data, start, tag_end)
+            tag_end = _end_of(TAG_PATTERN.match(self.data, start))
+            tokens = ATTRIBUTE_PATTERN.finditer(self.data, start, tag_end)
             found = {token[1]: (token.start(1), token.end()) for token in tokens}
             self._keep(len(found))
             self._attributes[event] = found
         place = self._attributes[event].get(name.encode(self.excerpt.encoding, "replace"))
-        return self._placed(*(place or (start, _end_of(_TAG.match(self.data, start)))))
+        return self._placed(*(place or (start, _end_of(TAG_PATTERN.match(self.data, start)))))
 
     def text(self, number: int) -> Range:
         """The range of a text node, with its references and CDATA sections as they are written."""
@@ -183,14 +184,7 @@ class Markup:
     @cached_property
     def _partners(self) -> Int64:
         """For each start event the end event of its element; both counted from the first."""
-        starts = self.batch.tags[self.first : self.last] >= 0
-        levels = np.cumsum(np.where(starts, 1, -1)) + ~starts
-        if levels.max(initial=0) <= np.iinfo(np.int16).max:
-            levels = levels.astype(np.int16)  # NumPy sorts these by counting
-        order = np.argsort(levels, kind="stable")  # on a level, starts and ends take turns
-        partners = np.zeros(len(starts), np.int64)
-        partners[order[0::2]] = order[1::2]
-        return partners
+        return partners(self.batch.tags[self.first : self.last])
 
     def _placed(self, start: int, end: int) -> Range:
         return start + self.excerpt.start, end + self.excerpt.start
@@ -248,7 +242,7 @@ class Markup:
         tags = self.batch.tags
         start = 0 if event < self.first else self._offset(event)
         if event >= self.first and tags[event] >= 0:
-            start = _end_of(_TAG.match(self.data, start))
+            start = _end_of(TAG_PATTERN.match(self.data, start))
         elif start == 0:
             declared = _DECLARATION.match(self.data)
             start = declared.end() if declared else 0
@@ -258,6 +252,22 @@ class Markup:
         if tags[event + 1] < 0:  # the offset is behind its tag
             end = start + bytes(self.data[start:end]).rindex(b"</")
         return start, end
+
+
+def partners(tags: Int32) -> Int64:
+    """For each start event of a document the end event of its element.
+
+    >>> partners(np.array([0, 1, -1, -1], np.int32))[:2]
+    array([3, 2])
+    """
+    is_start = tags >= 0
+    levels = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
+    if levels.max(initial=0) <= np.iinfo(np.int16).max:
+        levels = levels.astype(np.int16)  # NumPy sorts these by counting
+    order = np.argsort(levels, kind="stable")  # on a level, starts and ends take turns
+    found = np.zeros(len(tags), np.int64)
+    found[order[::2]] = order[1::2]
+    return found
 
 
 def _end_of(found: re.Match[bytes] | None) -> int:
@@ -300,7 +310,7 @@ def settle_ends(
         if data[start] == _AMP:
             end = _REFERENCE_END.search(data, start)
         else:
-            end = _TAG.match(data, start) if begun == event - 1 else None
+            end = TAG_PATTERN.match(data, start) if begun == event - 1 else None
             if end is None or data[end.end() - 2] != _SLASH:
                 end = _TAG_END.search(data, offsets[event] - origin)
         if end is not None:

@@ -24,10 +24,11 @@ _DECLARED = lazy_pattern(
 _ENTITY = lazy_pattern(rb"&(?!lt;|gt;|amp;|quot;|apos;|#)")
 _IS_UTF8 = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii"))
 
-_IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
-_IN_VALUE = str.maketrans(
+IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+IN_VALUE = str.maketrans(
     {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 )
+"""How characters are written in text, and in the value of an attribute."""
 _DECLARES = re.compile("xmlns(?::|$)").match
 
 
@@ -98,7 +99,7 @@ class _Writer:
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
-        parser.CharacterDataHandler = lambda data: self.pieces.append(data.translate(_IN_TEXT))
+        parser.CharacterDataHandler = lambda data: self.pieces.append(data.translate(IN_TEXT))
         parser.StartDoctypeDeclHandler = self.start_doctype
         parser.EndDoctypeDeclHandler = self.end_doctype
         parser.ExternalEntityRefHandler = self.refer_to_external
@@ -122,7 +123,7 @@ class _Writer:
     def start(self, name: str, attributes: list[str]) -> None:
         self.pieces.append(f"<{name}")
         for attribute, value in zip(attributes[::2], attributes[1::2], strict=True):
-            self.pieces.append(f' {attribute}="{value.translate(_IN_VALUE)}"')
+            self.pieces.append(f' {attribute}="{value.translate(IN_VALUE)}"')
         self.pieces.append(">")
 
     def end(self, name: str) -> None:

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from tamis.core.errors import MessageError, MessageLimitError
+from tamis.documents.rewrite import IN_TEXT, IN_VALUE
 from tamis.language.flwr import model
 from tamis.language.flwr.constructors import expanded_name
 from tamis.language.flwr.model import Aggregate, Content, Enclosed, Item, ReturnPath
@@ -24,10 +25,7 @@ from tamis.transform.fragments import Fragments
 from tamis.transform.planner import GroupReader
 from tamis.transform.shapes import Task, task_of
 
-_TEXT_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
-_ESCAPES = {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
-_VALUE_ESCAPES = str.maketrans(_ESCAPES)
-_BYTE_ESCAPES = [(character.encode(), escape.encode()) for character, escape in _ESCAPES.items()]
+_BYTE_ESCAPES = [(bytes([code]), escape.encode()) for code, escape in IN_VALUE.items()]
 
 Lists = Sequence[Sequence[int]]
 """The lists of a group: node references."""
@@ -150,12 +148,12 @@ class _TemplateWriter:
         yield f"<{element.name}".encode()
         for prefix, uri in element.namespaces:
             name = f"xmlns:{prefix}" if prefix else "xmlns"
-            yield f' {name}="{uri.translate(_VALUE_ESCAPES)}"'.encode()
+            yield f' {name}="{uri.translate(IN_VALUE)}"'.encode()
         for attribute in element.attributes:
             yield f' {attribute.name}="'.encode()
             for part in attribute.value:
                 if isinstance(part, str):
-                    yield part.translate(_VALUE_ESCAPES).encode()
+                    yield part.translate(IN_VALUE).encode()
                 else:
                     yield Strings(tuple(map(self.string, part.items)))
             yield b'"'
@@ -177,7 +175,7 @@ class _TemplateWriter:
         for item in content:
             match item:
                 case str():
-                    yield item.translate(_TEXT_ESCAPES).encode()
+                    yield item.translate(IN_TEXT).encode()
                 case model.Markup(text):
                     yield text.encode()
                 case model.Constructor():

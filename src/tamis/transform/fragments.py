@@ -18,20 +18,17 @@ from tamis.core.errors import MessageLimitError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
+from tamis.documents.offsets import ATTRIBUTE_PATTERN, TAG_PATTERN, partners
 from tamis.documents.parser import parse
-from tamis.documents.rewrite import is_plain, plain
+from tamis.documents.rewrite import IN_TEXT, is_plain, plain
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.transform.planner import GroupReader, Groups
 
 _KIND = (1 << KIND_BITS) - 1
-_TAG = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
 _NAME = lazy_pattern(rb"<[^ \t\r\n/>]++")
-_ATTRIBUTE = lazy_pattern(
-    rb"""[ \t\r\n]([^ \t\r\n=/>"']++)[ \t\r\n]*+=[ \t\r\n]*+("[^"]*+"|'[^']*+')"""
-)
 _SPECIAL = lazy_pattern(rb"[&<>\r]")
-_ESCAPES = {b"&": b"&amp;", b"<": b"&lt;", b">": b"&gt;", b"\r": b"&#13;"}
+_ESCAPES = {bytes([code]): escape.encode() for code, escape in IN_TEXT.items()}
 
 _CACHE_BYTES = 1 << 24
 
@@ -228,12 +225,7 @@ class Fragments:
     @cached_property
     def _end_events(self) -> Int64:
         """For each start event its end event."""
-        is_start = self.batch.tags >= 0
-        depths = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
-        alternating = np.argsort(depths, kind="stable")  # at each depth a start, its end, a start …
-        ends = np.zeros(len(depths), np.int64)
-        ends[alternating[::2]] = alternating[1::2]
-        return ends
+        return partners(self.batch.tags)
 
     @cached_property
     def _parents(self) -> list[int]:
@@ -258,11 +250,11 @@ class Fragments:
         """What the start tag of an element declares."""
         if not self._has_namespaces:
             return {}
-        tag = _TAG.match(self._data, self._offsets[event])
+        tag = TAG_PATTERN.match(self._data, self._offsets[event])
         assert tag is not None
         return {
             name[6:]: value
-            for name, value in _ATTRIBUTE.findall(tag[0])
+            for name, value in ATTRIBUTE_PATTERN.findall(tag[0])
             if name == b"xmlns" or name.startswith(b"xmlns:")
         }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tamis.core.errors import UsageError
+from tamis.documents.rewrite import IN_VALUE
 from tamis.schema.dtd import (
     AttributeKind,
     AttributeType,
@@ -77,12 +78,7 @@ def escaped(value: str) -> str:
     >>> escaped('a < "b" & \n')
     'a &lt; &quot;b&quot; &amp; &#10;'
     """
-    return value.translate(_ESCAPES)
-
-
-_ESCAPES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
-)
+    return value.translate(IN_VALUE)
 
 
 class _Grammar:
