@@ -19,7 +19,7 @@ from tamis.matching.matcher import load_matcher
 from tamis.spark import match, program
 from tamis.spark.answers import MatchSpec
 from tamis.spark.frames import AnswerColumn
-from tamis.spark.program import ProgramArtifact, _loaded, compiled
+from tamis.spark.program import ProgramArtifact, _loaded
 
 SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
 
@@ -28,7 +28,6 @@ def test_subscriptions_of_every_kind(tmp_path: Path) -> None:
     file = tmp_path / "s.tsv"
     file.write_text("".join(f"{id}\t{text}\n" for id, text in SUBSCRIPTIONS.items()))
     matcher = tamis.compile(SUBSCRIPTIONS, limits=tamis.Limits(depth=10))
-    assert compiled(matcher) is matcher
     saved = tmp_path / "s.tamis"
     matcher.save(saved)
     parquet = tmp_path / "s.parquet"
@@ -40,9 +39,9 @@ def test_subscriptions_of_every_kind(tmp_path: Path) -> None:
         *(str(file), file, SUBSCRIPTIONS, tamis.Subscriptions(SUBSCRIPTIONS), saved),
         *(parquet, tmp_path / "table", program(SUBSCRIPTIONS)),
     ):
-        assert list(compiled(subscriptions).ids) == ["a", "big", "none"]
+        assert list(program(subscriptions).loaded().ids) == ["a", "big", "none"]
         assert program(subscriptions).set_version == program(SUBSCRIPTIONS).set_version
-    assert compiled(saved).limits.depth == 10
+    assert program(saved).limits.depth == 10
 
 
 @pytest.mark.spark

@@ -375,7 +375,20 @@ def program(
     if isinstance(subscriptions, ProgramArtifact):
         check_not_given(namespaces, default_namespace, unsupported)
         return subscriptions
-    matcher = compiled(subscriptions, namespaces, default_namespace, unsupported, skip_bad)
+    if isinstance(subscriptions, str | os.PathLike) and is_program(Path(subscriptions)):
+        subscriptions = load_matcher(subscriptions)
+    if isinstance(subscriptions, CompiledMatcher):
+        check_not_given(namespaces, default_namespace, unsupported)
+        matcher = subscriptions
+    else:
+        parsed = as_subscriptions(
+            given_items(subscriptions),
+            namespaces=namespaces,
+            default_namespace=default_namespace,
+            unsupported=unsupported,
+            skip_bad=skip_bad,
+        )
+        matcher = compile_subscriptions(parsed)
     made = ProgramArtifact.of(matcher)
     count = min(-(-made.size // max(1, bytes_max)), made.count)
     if count <= 1:
@@ -401,31 +414,6 @@ def _divided(matcher: CompiledMatcher, count: int) -> Iterator[CompiledMatcher]:
             limits=rules.limits,
         )
         yield compile_subscriptions(part, engine=matcher.named_engine, limits=matcher.limits)
-
-
-def compiled(
-    subscriptions: SubscriptionSet,
-    namespaces: Mapping[str, str] | None = None,
-    default_namespace: str | None = None,
-    unsupported: Unsupported = "refuse",
-    skip_bad: bool = False,
-) -> CompiledMatcher:
-    """Subscriptions of any kind, compiled; for the arguments see :func:`program`."""
-    if isinstance(subscriptions, ProgramArtifact):
-        subscriptions = subscriptions.loaded()
-    elif isinstance(subscriptions, str | os.PathLike) and is_program(Path(subscriptions)):
-        subscriptions = load_matcher(subscriptions)
-    if isinstance(subscriptions, CompiledMatcher):
-        check_not_given(namespaces, default_namespace, unsupported)
-        return subscriptions
-    parsed = as_subscriptions(
-        given_items(subscriptions),
-        namespaces=namespaces,
-        default_namespace=default_namespace,
-        unsupported=unsupported,
-        skip_bad=skip_bad,
-    )
-    return compile_subscriptions(parsed)
 
 
 def given_items(subscriptions: Any, folders: bool = True) -> Any:
