@@ -31,7 +31,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.errors import DamagedProgram, OtherVersion, UnreadableProgram
+from tamis.core.threads import WorkerPool, usable_cores
 
 MAGIC = b"\x89TAMIS\r\n"
 """How files begin: with what copies as text would change, as that of PNG."""
@@ -207,16 +208,14 @@ def file_identity(path: Path) -> str:
 
 
 def _check_sections(path: Path, mapped: mmap.mmap, sections: list[_Section]) -> None:
-    """See that all bytes are what they were; of large files by threads, as it takes longest."""
+    """Compare all checksums; of a large file by threads, as loading spends most time here."""
     content = memoryview(mapped)
 
     def checksum(section: _Section) -> int:
         return zlib.crc32(content[section.start : section.start + section.padded])
 
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few save programs
-
-    with ThreadPoolExecutor() as pool:
-        checksums = (map if len(mapped) < _LARGE else pool.map)(checksum, sections)
+    pool = WorkerPool(1 if len(mapped) < _LARGE else usable_cores())
+    with closing(pool.map_in_order(checksum, sections)) as checksums:
         for section, found in zip(sections, checksums, strict=True):
             if found != section.checksum:
                 raise DamagedProgram(f"{section.name} was changed since it was written", str(path))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DamagedProgram, SubscriptionError, UsageError
 from tamis.core.index.matchset import Subscribers
+from tamis.core.kernel.check import are_starts, are_within, ascend_within
 from tamis.core.limits import Limits
 from tamis.language.columns import Column, Ids, Texts
 from tamis.language.queries import ParseOptions
@@ -260,26 +261,13 @@ def _checks(arrays: _Arrays, own: int) -> Iterator[tuple[str, Any]]:
         ("the ids", arrays.id_bytes, arrays.id_bounds),
         ("the expressions", arrays.text_bytes, arrays.text_bounds),
     ):
-        yield what, len(bounds) == count + 1 and _are_bounds(bounds, len(data))
+        yield what, len(bounds) == count + 1 and are_starts(bounds, len(data))
     who = "who asks the queries"
-    yield who, queries == len(starts) - 1 and _are_bounds(starts, count)
+    yield who, queries == len(starts) - 1 and are_starts(starts, count)
     sizes = np.diff(starts)
-    yield who, (sizes > 0).all() and len(numbers) == count and _are_in(numbers, count)
+    yield who, (sizes > 0).all() and len(numbers) == count and are_within(numbers, [(0, count)])
     expected = np.repeat(np.arange(queries, dtype=np.int32), sizes)
     yield who, np.array_equal(arrays.query_numbers[numbers], expected)
-    # No number is there twice: those of one query ascend.
-    is_next = (numbers[1:] > numbers[:-1]) | (expected[1:] != expected[:-1])
-    yield who, is_next.all()
+    yield who, ascend_within(numbers, starts)  # so no number is there twice
     others = arrays.others
-    yield "the other queries", (np.diff(others) > 0).all() and _are_in(others, queries)
-
-
-def _are_bounds(bounds: NDArray[Any], length: int) -> bool:
-    """Whether numbers ascend from 0 to a length."""
-    has_ends = len(bounds) > 0 and bounds[0] == 0 and bounds[-1] == length
-    return bool(has_ends and (bounds[1:] >= bounds[:-1]).all())
-
-
-def _are_in(numbers: NDArray[Any], end: int) -> bool:
-    """Whether numbers are from 0 on and before an end."""
-    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
+    yield "the other queries", are_within(others, [(0, queries)]) and ascend_within(others)
