@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from tamis.core.arguments import is_one_of
-from tamis.core.index.engine import Choices, MemoryUser
+from tamis.core.index import Choices, MemoryUser
 from tamis.core.index.matchset import MatchSet
 from tamis.events.model import EventBatch, FilterTable, Owners
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tamis.core.errors import EngineRefused, SubscriptionError
-from tamis.core.index.engine import MemoryUser
+from tamis.core.index import MemoryUser
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.source import Source

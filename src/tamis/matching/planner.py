@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32
 from tamis.core.errors import BadSubscriptions, EngineRefused
-from tamis.core.index.engine import Choices
+from tamis.core.index import Choices
 from tamis.language.model import Query
 from tamis.language.queries import Queries
 from tamis.language.subscriptions import Subscriptions

@@ -131,7 +131,7 @@ class EngineResult:
     >>> (assignment,) = plan([parse("//a")])
     >>> starts, sets, node_refs = np.array([0, 2]), np.array([0, 0]), np.array([9, 25])
     >>> found = Occurrences(starts, sets, node_refs)
-    >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), sets[:0], None, {}, found)
+    >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), occurrences=found)
     >>> EngineResult(assignment, matches).occurrences(0).node_refs(0, "all")
     array([ 9, 25])
     """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentLimitError, UnsupportedExpression, UsageError
-from tamis.core.index.engine import Choices
+from tamis.core.index import Choices
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import Labels

@@ -178,9 +178,6 @@ def singletons(owners: int) -> MatchSet:
         set_ids=np.zeros(0, np.int32),
         set_starts=np.arange(owners + 1, dtype=np.int64),
         members=np.arange(owners, dtype=np.int32),
-        sliced=np.zeros(0, np.int32),
-        subscribers=None,
-        errors={},
     )
 
 

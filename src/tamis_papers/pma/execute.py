@@ -69,9 +69,6 @@ class PmaSearcher:
             set_ids=state.arrays.found[: state.words[at.FOUND_COUNT]].copy(),
             set_starts=filters.query_starts,
             members=filters.queries,
-            sliced=np.zeros(0, np.int32),
-            subscribers=None,
-            errors={},
         )
         state.replace(found_starts=np.zeros(1, np.int64), found=np.zeros(0, np.int32))
         freeze(*matches[:5])

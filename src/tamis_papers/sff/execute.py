@@ -55,9 +55,6 @@ class SffSearcher:
             set_ids=found,
             set_starts=self._set_starts,
             members=self._members,
-            sliced=np.zeros(0, np.int32),
-            subscribers=None,
-            errors={},
         )
         freeze(*matches[:5])
         return matches

@@ -65,6 +65,10 @@ class Occurrences(NamedTuple):
     values: Mapping[int, Mapping[int, QueryValue]] = MappingProxyType({})
 
 
+_NOTHING = np.zeros(0, np.int32)
+freeze(_NOTHING)
+
+
 class MatchSet(NamedTuple):
     """Which subscriptions matched which documents of a batch.
 
@@ -95,9 +99,9 @@ class MatchSet(NamedTuple):
     set_ids: Int32
     set_starts: Int64
     members: Int32
-    sliced: Int32
-    subscribers: Subscribers | None
-    errors: Mapping[int, DocumentError]
+    sliced: Int32 = _NOTHING
+    subscribers: Subscribers | None = None
+    errors: Mapping[int, DocumentError] = MappingProxyType({})
     occurrences: Occurrences | None = None
     failed: Mapping[int, Mapping[int, LxmlEvaluationError]] = MappingProxyType({})
 
@@ -297,8 +301,6 @@ def match_set(
         set_ids=np.array(set_ids, dtype=np.int32),
         set_starts=np.cumsum([0, *map(len, members)], dtype=np.int64),
         members=np.concatenate(members) if members else np.zeros(0, dtype=np.int32),
-        sliced=np.zeros(0, dtype=np.int32),
-        subscribers=None,
         errors=errors,
     )
     freeze(*matches[:5])

@@ -17,8 +17,6 @@ from tamis.events.model import EventBatch, Owners
 
 _FOUND_AT_FIRST, _FOUND_KEPT_MAX = 1 << 12, 1 << 22
 _KEYS_AT_FIRST = 1 << 10
-_NOTHING = np.zeros(0, np.int32)
-freeze(_NOTHING)
 
 
 class SignatureSearcher:
@@ -47,7 +45,7 @@ class SignatureSearcher:
         """The owners of filters that match each event."""
         starts, found = self._found(_events(batch))
         freeze(starts, found)
-        return MatchSet(starts, found, *self._sets, _NOTHING, None, {})
+        return MatchSet(starts, found, *self._sets)
 
     def _found(self, events: Events) -> tuple[Int64, Int32]:
         """The matches of all events: where those of each begin, and numbers."""

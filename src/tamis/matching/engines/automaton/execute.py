@@ -289,8 +289,6 @@ class Automaton:
             set_starts=starts,
             members=members,
             sliced=self.program.arrays.sliced,
-            subscribers=None,
-            errors={},
             occurrences=occurrences,
         )
         freeze(*matches[:5])

@@ -166,9 +166,6 @@ class LxmlSearcher(NamedTuple):
             set_ids=np.array(found, np.int32),
             set_starts=np.arange(count + 1),
             members=np.arange(count, dtype=np.int32),
-            sliced=np.zeros(0, np.int32),
-            subscribers=None,
-            errors={},
             occurrences=occurrences,
             failed=failed,
         )

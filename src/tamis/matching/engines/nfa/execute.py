@@ -54,17 +54,8 @@ class NfaSearcher:
         if program.twigs:
             evaluation = Evaluation(program, batch, vocabulary, rows)
             starts, found = self._with_twigs(starts, found, evaluation)
-        sliced = np.zeros(0, np.int32)
-        freeze(starts, found, sliced)
-        return MatchSet(
-            document_starts=starts,
-            set_ids=found,
-            set_starts=program.set_starts,
-            members=program.members,
-            sliced=sliced,
-            subscribers=None,
-            errors={},
-        )
+        freeze(starts, found)
+        return MatchSet(starts, found, program.set_starts, program.members)
 
     def _with_twigs(
         self, starts: Int64, found: Int32, evaluation: Evaluation
