@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tamis.core.limits import Limits
     from tamis.events.matcher import compile_events
     from tamis.language.subscriptions import Subscriptions
-    from tamis.matching.index import Matcher
+    from tamis.matching.live import Matcher
     from tamis.matching.match import Match
     from tamis.matching.matcher import CompiledMatcher
     from tamis.matching.matcher import compile_subscriptions as compile
@@ -62,7 +62,7 @@ __getattr__ = importing(
         "DocumentError": "core.errors",
         "Limits": "core.limits",
         "Match": "matching.match",
-        "Matcher": "matching.index",
+        "Matcher": "matching.live",
         "SubscriptionError": "core.errors",
         "Subscriptions": "language.subscriptions",
         "TamisError": "core.errors",

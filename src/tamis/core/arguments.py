@@ -1,4 +1,4 @@
-"""Checks of arguments that many functions take: what cannot be used is a ``UsageError``."""
+"""Checks of arguments that many functions take; each raises a ``UsageError``."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def is_one_of(value: object, choices: Collection[str]) -> bool:
 
 
 def check_many(items: object, what: str, one: str) -> None:
-    """Refuse what many documents or events cannot be taken from.
+    """Refuse anything that is no iterable of documents or events.
 
     Args:
-        what: there should be many of.
-        one: the function that takes one.
+        what: the noun, for messages.
+        one: the method that takes a single one, for messages.
 
     >>> check_many("<a/>", "documents", "match()")
     Traceback (most recent call last):

@@ -7,10 +7,9 @@ and ends with zeros::
     {"kind", "version", "metadata", "sections": [{"name", "dtype", "shape", "checksum"}, …]}
     the bytes of each array, one after the other
 
-Where a section is follows from those before it, so no file can name a place outside of itself. All
-bytes are in some checksum (CRC-32: 2 GB/s, and no fault of one byte is missed). A checksum is no
-seal: whoever wants to can write a file with right ones, and what arrays mean has to be checked by
-who reads them.
+The place of a section follows from the sections before it, so no file can name a place outside of
+itself. Checksums cover all bytes (CRC-32: 2 GB/s, and every fault of one byte is found). They find
+accidents, not attacks: the reader must still check what the arrays mean.
 
 >>> from tempfile import TemporaryDirectory
 >>> with TemporaryDirectory() as folder:
@@ -84,9 +83,9 @@ class _Section(NamedTuple):
 def write_arrays(
     path: Path, kind: str, version: int, arrays: Mapping[str, Array], metadata: Mapping[str, Any]
 ) -> str:
-    """Write a file, whole or not at all, over one that is there: its identity.
+    """Write a file, whole or not at all, and return its identity.
 
-    Those who have the old one mapped keep it.
+    It replaces a file that is there; processes that have the old one mapped keep it.
 
     Args:
         kind, version: of what is in it; ``open_arrays`` has to ask for the same.
@@ -122,7 +121,7 @@ def _header(checksum: int, table_bytes: int, file_bytes: int) -> bytes:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside another one, which it replaces in the end if nothing was raised."""
+    """A temporary file that replaces the one at ``path`` at the end, unless an error is raised."""
     beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with beside.open("xb") as file:
@@ -130,13 +129,13 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-        _keep_names(path.parent)
+        _sync_folder(path.parent)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def _keep_names(folder: Path) -> None:
-    """Have the names of files in a folder outlive a crash of the machine."""
+def _sync_folder(folder: Path) -> None:
+    """Make renames in a folder survive a crash of the machine."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""What is made when it is first used: so a process starts fast that uses little of Tamis.
+"""Objects that are made at their first use, so that a process that uses few of them starts fast.
 
-Names of packages (``importing``), regular expressions (``lazy_pattern``), and what other packages
-register by entry points (``registered``) are here. A module that
-only some calls need is imported inside the function that needs it, with ``# noqa: PLC0415``.
+They are the names of packages (``importing``), regular expressions (``lazy_pattern``), and the
+entry points of other packages (``registered``). A module that only some calls need is imported
+inside the function that needs it, with ``# noqa: PLC0415``.
 """
 
 from __future__ import annotations

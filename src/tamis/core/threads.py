@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class Flush(enum.Enum):
-    """``FLUSH`` among items: taking the next may last, so all results so far are wanted first."""
+    """``FLUSH`` among items: the next item may take long, so all results so far come first."""
 
     FLUSH = enum.auto()
 
@@ -64,7 +64,7 @@ class WorkerPool:
     def run(
         self, calls: Sequence[Callable[[], Result]], failed: Callable[[], None] = lambda: None
     ) -> list[Result]:
-        """What calls return, when all have ended; or raises what one of them did.
+        """Run calls; return their results when all have ended, or raise the error of one.
 
         The first call runs in the caller's thread.
 

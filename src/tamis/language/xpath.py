@@ -176,7 +176,7 @@ def absolute_text(text: str, syntax: Syntax, changes: Iterable[Change] = ()) -> 
 
 
 def _changes(analyzer: Analyzer, syntax: Syntax) -> Iterator[Change]:
-    """The changes that make tests of XPath 1.0 of all others."""
+    """The changes that turn all other name tests into predicates of XPath 1.0."""
     for step in walk(syntax):
         if not isinstance(step, StepSyntax) or not step.has_name:
             continue

@@ -1,6 +1,6 @@
 """Queries matched against documents: ``matcher`` compiles a set, ``planner`` chooses the engines.
 
-Start reading at ``matcher``. ``batches`` has documents answered by all engines; ``engine`` is their
-contract, ``engines`` has them. ``match`` and ``selection`` are results, ``index`` is live sets,
-``saved`` files, and ``conformance`` matching with a DTD.
+Start reading at ``matcher``. ``batches`` groups documents and gives them to all engines; ``engine``
+is the contract of ``engines``. ``match`` and ``selection`` are results, ``live`` has sets that
+change, ``saved`` has files, and ``conformance`` matches with a DTD.
 """

@@ -32,7 +32,7 @@ def checked_nodes(nodes: object, values: bool) -> tuple[Which | None, bool]:
 
 
 class Subscribers(NamedTuple):
-    """Who asks each query: equal queries of many subscriptions are answered once.
+    """The subscriptions of each query: equal queries of many subscriptions are answered once.
 
     Attributes:
         starts: int64[queries + 1]; those of query q are ``numbers[starts[q]:starts[q + 1]]``.
@@ -48,7 +48,7 @@ QueryValue = bool | float | str
 
 
 class Occurrences(NamedTuple):
-    """The nodes at which sets of queries were met: what those queries select, where it is known.
+    """The nodes at which an engine found sets of queries true.
 
     Attributes:
         document_starts: int64[d + 1]; those of document i are from ``document_starts[i]`` on, up to
@@ -84,9 +84,9 @@ class MatchSet(NamedTuple):
         members: int32[]; numbers of queries, in no order; sets may share some. A member n < 0 and
             the next one, m, stand for ``sliced[-1 - n:m]``.
         sliced: int32[]; numbers of queries that many sets have parts of.
-        subscribers: who asks each query; None where query i is subscription i.
+        subscribers: the subscriptions of each query; None where query i is subscription i.
         errors: the errors of documents that could not be answered, by document number.
-        occurrences: where sets were met, of an engine that was asked to note it.
+        occurrences: the nodes of sets, if they were asked for and the engine records them.
         failed: what could not be answered of documents whose other queries were: document number →
             query → error; with ``subscribers``, the numbers are of subscriptions.
 
@@ -122,7 +122,7 @@ class MatchSet(NamedTuple):
     def for_subscribers(
         self, subscribers: Subscribers, errors: Mapping[int, DocumentError]
     ) -> MatchSet:
-        """The same, for those who ask the queries, with the documents that were not answered."""
+        """The same matches by subscription instead of by query, with the errors of documents."""
         starts, numbers = subscribers
         failed = {
             document: dict(
@@ -221,7 +221,7 @@ def _ordered(owners: Int64, numbers: Int32) -> tuple[Int64, Int32]:
 
 
 def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
-    """What several engines say of the same documents, each about some queries.
+    """The matches of several engines in the same documents, each for some of the queries.
 
     Args:
         parts: what matched, and the numbers of the engine's queries; None where all are its own.
