@@ -201,7 +201,6 @@ class ParseOptions(NamedTuple):
 
 
 Set = TypeVar("Set", "Subscriptions", "EventSubscriptions")
-Teller = Callable[[str], None]
 _SHOWN_MIN = 5_000
 """So many subscriptions at least have their progress shown."""
 
@@ -212,7 +211,7 @@ def usable(subscriptions: Set, file: Path, skip_bad: bool) -> Set:
     Raises:
         Exit: some cannot be used, and ``skip_bad`` is false.
     """
-    list_bad(subscriptions, file, warn if skip_bad else say)
+    list_bad(subscriptions, file, skip_bad)
     check_usable(len(subscriptions.errors), len(subscriptions), file, skip_bad)
     return subscriptions
 
@@ -300,29 +299,33 @@ def _reading_shown() -> Iterator[Callable[[int, int], None]]:
         yield shown
 
 
-def list_errors(errors: Sequence[str], good: int, where: object, tell: Teller) -> None:
-    """Tell all that is wrong with subscriptions, and how many are concerned, if any is."""
+def list_errors(errors: Sequence[str], good: int, where: object, skip_bad: bool) -> None:
+    """Print the errors of subscriptions and their number; as warnings if these are skipped."""
+    write = warn if skip_bad else say
     for error in errors:
-        tell(in_options(error))
+        write(in_options(error))
     bad, total = len(errors), len(errors) + good
     if bad:
         are = f"subscription{'' if total == 1 else 's'}"
-        tell(f"{where}: {bad:,} of {total:,} {are} cannot be used")
+        write(f"{where}: {bad:,} of {total:,} {are} cannot be used")
 
 
-def list_bad(subscriptions: Subscriptions | EventSubscriptions, file: Path, tell: Teller) -> None:
-    """Tell all that is wrong with the subscriptions of a file, and how many are concerned."""
+def list_bad(
+    subscriptions: Subscriptions | EventSubscriptions, file: Path, skip_bad: bool = False
+) -> None:
+    """Print the errors of a file's subscriptions, as ``list_errors`` does, and what would help."""
     if not subscriptions.errors:
         return
     from tamis.language.queries import lxml_would_help  # noqa: PLC0415 - for messages
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415
 
     errors = [f"{file}, {error}" for error in subscriptions.errors]
-    list_errors(errors, len(subscriptions), file, tell)
+    list_errors(errors, len(subscriptions), file, skip_bad)
     if isinstance(subscriptions, Subscriptions) and lxml_would_help(
         subscriptions.errors, subscriptions.options
     ):
-        tell("what is not supported, --unsupported slow answers through lxml")
+        write = warn if skip_bad else say
+        write("what is not supported, --unsupported slow answers through lxml")
 
 
 def read_graph(

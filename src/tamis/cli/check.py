@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import Results, Status, of_document, of_error, open_results, say, warn
+from tamis.cli.console import Results, Status, of_document, of_error, open_results, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents
 from tamis.cli.options import Argument
 from tamis.core.errors import DocumentError, UsageError
@@ -88,7 +88,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.matching import planner  # noqa: PLC0415 - keeps --help fast
 
     found = args.parse_subscriptions(subscriptions, namespaces, unsupported, limits)
-    args.list_bad(found, subscriptions, say)
+    args.list_bad(found, subscriptions)
     unstreamed = planner.unstreamed_of(found.queries)
     if len(unstreamed.numbers):  # lxml refuses some of what it would have to answer
         planner.compile_assignment(unstreamed, found)
@@ -119,7 +119,7 @@ def _check_events(file: Path, limits: Limits) -> int:
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
 
     found = EventSubscriptions.from_file(file, skip_bad=True, limits=limits)
-    args.list_bad(found, file, say)
+    args.list_bad(found, file)
     total = len(found) + len(found.errors)
     never = contradictions(found.table)
     summary = {"subscriptions": total, "ok": len(found), "bad": len(found.errors)}

@@ -190,7 +190,7 @@ class Documents:
                 yield from self._of_file(path)
                 continue
             listing = files.list_folder(path, self._names)
-            self._tell_left_out(path, listing.left_out)
+            self._warn_of_left_out(path, listing.left_out)
             for file, problem in listing.files:
                 if problem is None:
                     yield from self._of_file(file)
@@ -216,10 +216,10 @@ class Documents:
                     path, UnreadableDocument(f"cannot read the tar archive: {files.reason(error)}")
                 )
             ]
-        self._tell_left_out(path, left_out)
+        self._warn_of_left_out(path, left_out)
         return [Target(f"{path}/{member.name}", member) for member in members]
 
-    def _tell_left_out(self, place: str, left_out: Sequence[str]) -> None:
+    def _warn_of_left_out(self, place: str, left_out: Sequence[str]) -> None:
         if left_out:
             warn(f"{self._names.left_out(place, left_out)}; --glob takes them")
 
@@ -272,7 +272,7 @@ class Documents:
                     yield from self._divided(member)
                 else:  # of one that is too large, a little more than is allowed
                     yield member._replace(document=self._data(found))
-        self._tell_left_out(target.name, left_out)
+        self._warn_of_left_out(target.name, left_out)
 
     def _data(self, file: Any) -> bytes | DocumentError:
         try:

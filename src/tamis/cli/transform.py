@@ -90,7 +90,7 @@ def _read(
     found = read_transformations(files, prefixes, limits)
     good, where = len(found.transformations), ", ".join(map(str, files))
     errors = [f"{refused.file}, {refused.error}" for refused in found.refused]
-    args.list_errors(errors, good, where, console.warn if skip_bad else console.say)
+    args.list_errors(errors, good, where, skip_bad)
     args.check_usable(len(errors), good, where, skip_bad)
     return found.transformations
 
