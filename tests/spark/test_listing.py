@@ -12,7 +12,7 @@ import tamis
 from tamis.spark.splits import (
     OPENING_BYTES,
     TASK_BYTES,
-    Listed,
+    FileStatus,
     assign_splits,
     check_paths,
     list_files,
@@ -57,12 +57,12 @@ def test_what_cannot_be_tried_is_listed_all_the_same(folder: Path) -> None:
     (folder / "odd[1].xml").write_text("odd")
     found = list_files(["empty", "pipe", "odd[1].xml"])
     assert [file._replace(modified=0) for file in found] == [
-        Listed("empty", problem="a folder without *.xml or *.xml.gz"),
-        Listed("pipe", problem="not a regular file"),
-        Listed("odd[1].xml", 3),
+        FileStatus("empty", problem="a folder without *.xml or *.xml.gz"),
+        FileStatus("pipe", problem="not a regular file"),
+        FileStatus("odd[1].xml", 3),
     ]
-    assert Listed("in/folder.xml", problem="not a regular file") in list_files(["in"])
-    assert Listed("in/broken.xml") in list_files(["in"])
+    assert FileStatus("in/folder.xml", problem="not a regular file") in list_files(["in"])
+    assert FileStatus("in/broken.xml") in list_files(["in"])
 
 
 @pytest.mark.usefixtures("folder")

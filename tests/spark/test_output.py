@@ -17,7 +17,7 @@ from tamis.spark.answers import AnswerSplits, MatchSpec
 from tamis.spark.job import WriteTask
 from tamis.spark.parquet import ParquetSink, ParquetStore
 from tamis.spark.results import MANIFEST, RESULTS, Run, rows_about, schemas
-from tamis.spark.splits import Listed, list_files, splits_of
+from tamis.spark.splits import FileStatus, list_files, splits_of
 
 MADE = program({"a": "//a", "all": "/*"})
 ANSWER = AnswerSplits(MADE, MatchSpec.of(MADE))
@@ -157,14 +157,14 @@ def test_workers_that_write_elsewhere_are_noticed(tmp_path: Path) -> None:
 
 
 def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
-    files = [Listed("a\udce9.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, 5)]
+    files = [FileStatus("a\udce9.xml", 3, 1_700_000_000_123_456_789), FileStatus("b.xml", 4, 5)]
     same = files[0]._replace(path="a\udce8.xml")
     store = ParquetStore(tmp_path)
     with store.sink("r", "string") as sink:
         store.publish(sink, NOTHING._replace(read=files))
     assert store.not_in_manifest(files) == []
     later = files[1]._replace(modified=1005)
-    others = [same, files[0]._replace(size=4), later, Listed("c.xml", 3, 5)]
+    others = [same, files[0]._replace(size=4), later, FileStatus("c.xml", 3, 5)]
     assert store.not_in_manifest([*files, *others]) == others
     (name,) = (tmp_path / MANIFEST).iterdir()
     assert name.name == "r.parquet"

@@ -10,7 +10,7 @@ from tamis.core.limits import Limits
 from tamis.documents.records import RecordRange, record_ranges
 from tamis.spark import splits
 from tamis.spark.program import cache_folder, keep_newest
-from tamis.spark.splits import Listed, indexed_ranges, list_files
+from tamis.spark.splits import FileStatus, indexed_ranges, list_files
 
 RECORDS = "<all>" + "".join(f"\n<r n='{n}'>é</r>" for n in range(9000)) + "</all>"
 
@@ -29,7 +29,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, write: Callable[..., None]) -> list[
     return found
 
 
-def ranges(file: Listed, tag: str = "r", size: int = 1 << 16) -> list[RecordRange]:
+def ranges(file: FileStatus, tag: str = "r", size: int = 1 << 16) -> list[RecordRange]:
     return indexed_ranges(os.path.abspath(file.path), file, tag, size, Limits(), 2)
 
 

@@ -87,10 +87,10 @@ class NameFilter(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A file that a path stands for, and why reading it cannot even be tried, or None.
+    """A file that a path stands for, and the problem that forbids to open it, or None.
 
-    It is a pipe or a folder of such a name, since reading one may never end; or the folder itself,
-    where nothing is in it.
+    Pipes are never opened, since reading one may never end. A folder without documents is found
+    itself, with a problem.
     """
 
     path: str

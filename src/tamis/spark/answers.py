@@ -110,16 +110,17 @@ class MatchSpec(OutputSpec):
 class MatchRows:
     """Makes rows of answers.
 
-    Of all tasks that read a document, one ``tells_errors``: it has the row of the document's error.
+    Several tasks may read a document, each for a part of the program. One ``reports_errors``: it
+    writes the row of the document's error.
     """
 
     def __init__(
-        self, matcher: CompiledMatcher, spec: MatchSpec, tells_errors: bool = True
+        self, matcher: CompiledMatcher, spec: MatchSpec, reports_errors: bool = True
     ) -> None:
         self.matcher = matcher
         self.ids = id_array(matcher, spec.id_type)
         self.spec = spec
-        self.tells_errors = tells_errors
+        self.reports_errors = reports_errors
         self.schema = spec.arrow_schema()
 
     def of(self, kept: PassthroughColumns, found: Answers, rows: Int64) -> Iterator[pa.RecordBatch]:
@@ -139,7 +140,7 @@ class MatchRows:
             if errors:  # what is true of a document without anything is not said of these
                 is_right = ~np.isin(documents, list(errors))
                 documents, numbers = documents[is_right], numbers[is_right]
-                errors = errors if self.tells_errors else {}
+                errors = errors if self.reports_errors else {}
             if spec.errors != "column":
                 failed = {}
             if spec.as_array:
@@ -364,13 +365,13 @@ class Counts:
 class AnswerSplits:
     """Answers what tasks read; with ``xml``, the rows have the documents too.
 
-    For ``tells_errors`` see :class:`MatchRows`.
+    For ``reports_errors`` see :class:`MatchRows`.
     """
 
     program: ProgramArtifact
     spec: MatchSpec
     xml: bool = False
-    tells_errors: bool = True
+    reports_errors: bool = True
 
     def schema(self) -> sql.StructType:
         xml = [sql.StructField("xml", sql.BinaryType())] if self.xml else []
@@ -380,7 +381,7 @@ class AnswerSplits:
     def __call__(
         self, splits: Iterable[InputSplit], counts: Counts | None = None
     ) -> Iterator[pa.RecordBatch]:
-        rows = MatchRows(self.program.loaded(), self.spec, self.tells_errors)
+        rows = MatchRows(self.program.loaded(), self.spec, self.reports_errors)
         reader = SplitReader(rows.matcher.limits, as_streams=self.spec.record is not None)
         counts = counts or Counts()
         counts.left_out = reader.left_out

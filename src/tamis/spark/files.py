@@ -90,7 +90,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
     given = {name: value for name, value in wanted.items() if value is not None}
     reader = spark.read.format(TamisSource.name()).options(**given)
     frames = (
-        reader.options(program=part.to_json(), tells_errors=number == 0).load()
+        reader.options(program=part.to_json(), reports_errors=number == 0).load()
         for number, part in enumerate(made.partitions)
     )
     try:  # Spark asks for the columns where it has the files
@@ -119,7 +119,7 @@ def check_xml(xml: bool, record: str | None) -> None:
 _FILES = {"subscriptions", "namespaces"}
 _USERS = _FILES | {"default_namespace", "unsupported"}
 _USERS |= {"record", "as_array", "nodes", "values", "errors", "xml", "declared_encoding"}
-_OPTIONS = _USERS | {"path", "paths", "folder", "program", "tells_errors"}
+_OPTIONS = _USERS | {"path", "paths", "folder", "program", "reports_errors"}
 
 
 class TamisSource(DataSource):
@@ -226,7 +226,7 @@ def _answer(options: Mapping[str, Any]) -> AnswerSplits:
     )
     xml = _is_true(options, "xml")
     check_xml(xml, spec.record)
-    return AnswerSplits(made, spec, xml, _is_true(options, "tells_errors", "true"))
+    return AnswerSplits(made, spec, xml, _is_true(options, "reports_errors", "true"))
 
 
 class _Reader(DataSourceReader):

@@ -94,7 +94,7 @@ def match(  # noqa: PLR0913 - what may be asked
     wanted = {"as_array": as_array, "nodes": nodes, "values": values}
     spec = MatchSpec.of(made, errors, record, **wanted, declared_encoding=declared_encoding)
     tasks = (
-        AnswerColumn(part, spec, kept, column, tells_errors=number == 0)
+        AnswerColumn(part, spec, kept, column, reports_errors=number == 0)
         for number, part in enumerate(made.partitions)
     )
     return reduce(DataFrame.unionAll, (task.applied(df, [column]) for task in tasks))
@@ -102,13 +102,13 @@ def match(  # noqa: PLR0913 - what may be asked
 
 @dataclass(frozen=True, slots=True)
 class AnswerColumn(ColumnTask[ProgramArtifact, MatchSpec]):
-    """Answers the column of XML, which is the last one; for ``tells_errors`` see ``MatchRows``."""
+    """Answers the last column, of XML; for ``reports_errors`` see ``MatchRows``."""
 
     column: str
-    tells_errors: bool = True
+    reports_errors: bool = True
 
     def answers(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        rows = MatchRows(self.program.loaded(), self.spec, self.tells_errors)
+        rows = MatchRows(self.program.loaded(), self.spec, self.reports_errors)
         record, options = self.spec.record, self.spec.options()
         kept = PassthroughColumns.first_of(batch, self.kept)
         documents = column_values(self.column, batch.columns[-1], self.spec.declared_encoding)

@@ -39,7 +39,14 @@ from tamis.spark.results import (
     rows_about,
 )
 from tamis.spark.rows import Errors
-from tamis.spark.splits import InputSplit, Listed, check_paths, list_files, partitions, splits_of
+from tamis.spark.splits import (
+    FileStatus,
+    InputSplit,
+    check_paths,
+    list_files,
+    partitions,
+    splits_of,
+)
 
 log = logging.getLogger("tamis.spark")
 
@@ -170,7 +177,7 @@ def write_run(
     name: str,
     made: ProgramArtifact,
     spec: MatchSpec,
-    files: Sequence[Listed],
+    files: Sequence[FileStatus],
 ) -> Summary:
     """Match files, and publish the answers, and what is wrong with subscriptions, as one run."""
     start = time.monotonic()
@@ -199,8 +206,8 @@ def write_run(
 
 
 def _read_by_all(
-    files: Sequence[Listed], done: Sequence[Mapping[str, Any]], parts: int
-) -> tuple[list[Listed], dict[str, DocumentError]]:
+    files: Sequence[FileStatus], done: Sequence[Mapping[str, Any]], parts: int
+) -> tuple[list[FileStatus], dict[str, DocumentError]]:
     """The files that were read; and those that could not be by each part of a divided program."""
 
     def numbers(part: int, name: str) -> set[int]:
@@ -252,7 +259,7 @@ class WriteTask:
     def _done(self, task: int, part: int, splits: Sequence[InputSplit]) -> dict[str, Any]:
         counts = Counts()
         program = self.answer.program.partitions[part]
-        answer = replace(self.answer, program=program, tells_errors=part == 0)
+        answer = replace(self.answer, program=program, reports_errors=part == 0)
         written = self.sink.write(task, answer(splits, counts))
         is_first = written.pop("is_first")
         return written | {

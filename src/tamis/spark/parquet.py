@@ -41,7 +41,7 @@ from tamis.spark.results import (
     divided,
     schemas,
 )
-from tamis.spark.splits import Listed
+from tamis.spark.splits import FileStatus
 
 log = logging.getLogger("tamis.spark")
 
@@ -144,7 +144,7 @@ class ParquetStore:
                 found.update(_read(file, ["run"])["run"].to_pylist())
         return found
 
-    def not_in_manifest(self, files: Sequence[Listed]) -> list[Listed]:
+    def not_in_manifest(self, files: Sequence[FileStatus]) -> list[FileStatus]:
         """Those files that are not in the manifest as they are now.
 
         Times are compared in whole microseconds, since Spark reads no nanoseconds.

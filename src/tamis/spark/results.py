@@ -22,7 +22,7 @@ import tamis
 from tamis.core.errors import DocumentError, LxmlEvaluationError, SubscriptionError, SubscriptionId
 from tamis.spark.program import is_bigint
 from tamis.spark.rows import ERROR, ERROR_FIELDS, concatenated, printable
-from tamis.spark.splits import Listed
+from tamis.spark.splits import FileStatus
 
 MATCHES, ERRORS, MANIFEST = "matches", "errors", "manifest"
 RESULTS = (MATCHES, ERRORS)
@@ -98,7 +98,7 @@ class Run(NamedTuple):
     id_type: str
     set_version: str
     files: Mapping[str, Collection[str]]
-    read: Sequence[Listed]
+    read: Sequence[FileStatus]
     wrong: pa.Table
 
     def manifest(self) -> pa.Table:
@@ -146,7 +146,7 @@ def new_run() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
 
 
-def as_in_manifest(files: Sequence[Listed]) -> pa.Table:
+def as_in_manifest(files: Sequence[FileStatus]) -> pa.Table:
     """The columns of the manifest that tell files, as they are now, apart.
 
     However a file was given, it has the same name there, and no other file has it.

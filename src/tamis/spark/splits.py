@@ -68,8 +68,8 @@ RANGE_BYTES = 64 << 20
 SHARED_BYTES = 2 * RANGE_BYTES
 
 
-class Listed(NamedTuple):
-    """A file to read; path, size in bytes and time in ns tell one version of it from another.
+class FileStatus(NamedTuple):
+    """A file to read. Path, size in bytes and time in ns identify a version of it.
 
     Attributes:
         path: as it was given, or the folder that was given and the name in it; perhaps a URI.
@@ -82,7 +82,7 @@ class Listed(NamedTuple):
     problem: str | None = None
 
 
-def list_files(paths: Iterable[str], folder: str = "") -> list[Listed]:
+def list_files(paths: Iterable[str], folder: str = "") -> list[FileStatus]:
     """The files that paths stand for, each once.
 
     A path is a file, a folder (its ``*.xml`` and ``*.xml.gz``, not those in folders below) or,
@@ -91,7 +91,7 @@ def list_files(paths: Iterable[str], folder: str = "") -> list[Listed]:
     begin in ``folder``, by default the current one. A file of a folder that cannot be tried is
     listed with its problem. A warning says which files are no documents by their names.
     """
-    files: dict[str, Listed] = {}
+    files: dict[str, FileStatus] = {}
     for path in paths:
         for file in _expanded_uri(path) if "://" in path else _expanded(folder, path):
             whole = file.path if "://" in path else os.path.abspath(os.path.join(folder, file.path))
@@ -108,7 +108,7 @@ def check_paths(paths: Iterable[str], folder: str = "") -> None:
             _info_of(path)
 
 
-def _expanded(folder: str, path: str) -> Iterator[Listed]:
+def _expanded(folder: str, path: str) -> Iterator[FileStatus]:
     """What a path of this machine stands for, called as it was given."""
     is_relative = folder and not os.path.isabs(path)
     for name in _named(folder, path):
@@ -127,33 +127,33 @@ def _named(folder: str, path: str) -> list[str]:
     return found
 
 
-def list_path(path: str, tells: bool = True) -> Iterator[Listed]:
-    """A file, or the documents of a folder; where it ``tells``, a warning says what others are."""
+def list_path(path: str, warns: bool = True) -> Iterator[FileStatus]:
+    """A file, or the documents of a folder; with ``warns``, it logs which others it leaves out."""
     if not os.path.isdir(path):
-        yield listed(path, file_problem(path))
+        yield status_of(path, file_problem(path))
         return
     found = list_folder(path)
-    if tells:
-        tell_left_out(path, found.left_out)
+    if warns:
+        warn_of_left_out(path, found.left_out)
     for name, problem in found.files:
-        yield listed(name, problem)
+        yield status_of(name, problem)
 
 
-def tell_left_out(place: str, names: Sequence[str]) -> None:
+def warn_of_left_out(place: str, names: Sequence[str]) -> None:
     """Warn of files, or members of an archive, that are no documents by their names."""
     if names:
         log.warning("%s", NAMES.left_out(place, names))
 
 
-def listed(path: str, problem: str | None = None) -> Listed:
+def status_of(path: str, problem: str | None = None) -> FileStatus:
     """A file of this machine, as it is now."""
     try:
         found = os.stat(path) if problem is None else None
     except (OSError, ValueError):  # the task that reads it will say what is the matter
         found = None
     if found is None:
-        return Listed(path, problem=problem)
-    return Listed(path, found.st_size, min(found.st_mtime_ns, 2**63 - 1))
+        return FileStatus(path, problem=problem)
+    return FileStatus(path, found.st_size, min(found.st_mtime_ns, 2**63 - 1))
 
 
 # -- file systems of pyarrow -----------------------------------------------------------------------
@@ -175,7 +175,7 @@ def opened(path: str) -> IO[bytes]:
     return io.BufferedReader(found)
 
 
-def _expanded_uri(uri: str) -> Iterator[Listed]:
+def _expanded_uri(uri: str) -> Iterator[FileStatus]:
     uri, options = _without_options(uri)
     folder, _, pattern = uri.rstrip("/").rpartition("/")
     if has_magic(pattern):
@@ -191,9 +191,9 @@ def _expanded_uri(uri: str) -> Iterator[Listed]:
         children = _children(folder + options)
         found = [info for info in children if NAMES.takes(info.base_name)]
         files = [info.base_name for info in children if info.type == fs.FileType.File]
-        tell_left_out(folder, [name for name in files if NAMES.leaves_out(name)])
+        warn_of_left_out(folder, [name for name in files if NAMES.leaves_out(name)])
         if not found:
-            yield Listed(uri + options, problem=f"{NO_DOCUMENTS} {NAMES.wanted}")
+            yield FileStatus(uri + options, problem=f"{NO_DOCUMENTS} {NAMES.wanted}")
     for info in found:
         yield _of_info(f"{folder}/{quote(info.base_name)}{options}", info)
 
@@ -228,10 +228,10 @@ def _without_options(uri: str) -> tuple[str, str]:
     return (place, mark + options) if "=" in options and "/" not in options else (uri, "")
 
 
-def _of_info(uri: str, info: fs.FileInfo) -> Listed:
+def _of_info(uri: str, info: fs.FileInfo) -> FileStatus:
     if info.type == fs.FileType.File:
-        return Listed(uri, info.size or 0, info.mtime_ns or 0)
-    return Listed(uri, problem="not a regular file")
+        return FileStatus(uri, info.size or 0, info.mtime_ns or 0)
+    return FileStatus(uri, problem="not a regular file")
 
 
 # -- splits ----------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ class InputSplit(NamedTuple):
 
 
 def splits_of(
-    files: Sequence[Listed], folder: str, record: str | None, limits: Limits
+    files: Sequence[FileStatus], folder: str, record: str | None, limits: Limits
 ) -> list[InputSplit]:
     """What has to be read, each split by one task; relative paths begin in ``folder``."""
     splits = [
@@ -299,7 +299,7 @@ def splits_of(
     return [part for number, split in enumerate(splits) for part in parts.get(number, [split])]
 
 
-def _members(number: int, file: Listed, folder: str) -> Iterator[InputSplit]:
+def _members(number: int, file: FileStatus, folder: str) -> Iterator[InputSplit]:
     """A file, or the documents of an archive; of a damaged one those that come before the fault."""
     name = file.path
     is_uri = "://" in name
@@ -328,13 +328,13 @@ def _archived(whole: InputSplit) -> Iterator[InputSplit]:
             for tar in tar_members(file, whole.path, NAMES, left_out):
                 split = whole._replace(kind="tar", size=tar.size, at=tar.start, problem=tar.problem)
                 yield split._replace(name=f"{whole.name}/{printable(tar.name)}")
-            tell_left_out(whole.name, left_out)
+            warn_of_left_out(whole.name, left_out)
         else:
             yield from _zip_members(whole, zipfile.ZipFile(file))
 
 
 def _zip_members(whole: InputSplit, archive: zipfile.ZipFile) -> Iterator[InputSplit]:
-    tell_left_out(whole.name, [name for name in archive.namelist() if NAMES.leaves_out(name)])
+    warn_of_left_out(whole.name, [name for name in archive.namelist() if NAMES.leaves_out(name)])
     found = [(at, i) for at, i in enumerate(archive.infolist()) if NAMES.takes_member(i.filename)]
     if not found:
         raise UnreadableDocument(f"an archive without {NAMES.wanted}")
@@ -378,7 +378,7 @@ INDEXES_MAX = 256
 
 
 def indexed_ranges(
-    path: str, file: Listed, tag: str, size: int, limits: Limits, threads: int
+    path: str, file: FileStatus, tag: str, size: int, limits: Limits, threads: int
 ) -> list[RecordRange]:
     """The ranges of a file's records: from its index, or by reading all of it, once.
 

@@ -39,7 +39,7 @@ from tamis.spark.postgres import PostgresStore, is_postgres
 from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
 from tamis.spark.results import ResultStore
 from tamis.spark.rows import Errors
-from tamis.spark.splits import Listed, list_path, listed, tell_left_out
+from tamis.spark.splits import FileStatus, list_path, status_of, warn_of_left_out
 
 if TYPE_CHECKING:  # it needs Py4J, which who has only the client of Spark Connect has not
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery  # noqa: PLC0414
@@ -162,7 +162,7 @@ def stream(  # noqa: PLR0913 - what may be asked
         raise UsageError(f"the checkpoint {checkpoint} is a URI: name a folder")
     within = stream_folders(folders, trigger)
     for folder in within:
-        tell_left_out(folder, list_folder(folder).left_out)
+        warn_of_left_out(folder, list_folder(folder).left_out)
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
     batches = _Batches(source, store, _name_of(kept), record, errors, declared_encoding, on_batch)
     batches.prepare()
@@ -242,9 +242,9 @@ class _Batches:
                 return
             made = self._newest()
             made.send(batch.sparkSession)
-            found = [Listed(os.fsdecode(bytes(path)), *more) for path, *more in batch.collect()]
+            found = [FileStatus(os.fsdecode(bytes(path)), *more) for path, *more in batch.collect()]
             # A file that was replaced comes with a later batch; what is gone is an error.
-            files = [f for f in found if listed(f.path, f.problem) in (f, Listed(f.path))]
+            files = [f for f in found if status_of(f.path, f.problem) in (f, FileStatus(f.path))]
             told = replace(made, refused=()) if self.reported == made.identity else made
             done = write_run(batch.sparkSession, self.store, run, told, self._spec(made), files)
         self.reported = made.identity
@@ -303,7 +303,7 @@ class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.looks = True
         self.count = 0  # of batches
         self.seen: dict[str, tuple[Any, ...]] = {}
-        self.waiting: dict[int, list[Listed]] = {}  # batches that may be asked for
+        self.waiting: dict[int, list[FileStatus]] = {}  # batches that may be asked for
         self._read_log()
 
     def _read_log(self) -> None:
@@ -315,18 +315,18 @@ class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     break
                 whole += len(line)
                 batch, *found = json.loads(line)
-                self._add(batch, [Listed(*found)])
+                self._add(batch, [FileStatus(*found)])
             file.truncate(whole)
         to_disk(self.log.parent)
 
-    def _add(self, batch: int, files: Sequence[Listed]) -> None:
+    def _add(self, batch: int, files: Sequence[FileStatus]) -> None:
         self.count = max(self.count, batch)
         self.waiting.setdefault(batch, []).extend(files)
         self.seen.update((file.path, file[1:]) for file in files)
 
     def _look(self) -> None:
         """Add what is new to the log, the oldest first."""
-        listed = (file for folder in self.folders for file in list_path(folder, tells=False))
+        listed = (file for folder in self.folders for file in list_path(folder, warns=False))
         found = [file for file in listed if self._is_new(file)]
         files = iter(sorted(found, key=lambda file: file.modified))
         with self.log.open("ab") as log:
@@ -337,7 +337,7 @@ class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if found:
             to_disk(self.log)
 
-    def _is_new(self, file: Listed) -> bool:
+    def _is_new(self, file: FileStatus) -> bool:
         is_empty = (file.problem or "").startswith(NO_DOCUMENTS)
         return not is_empty and self.seen.get(file.path) != file[1:]
 
@@ -366,7 +366,7 @@ class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         types = pa.binary(), pa.int64(), pa.int64(), pa.string()
-        schema = pa.schema(list(zip(Listed._fields, types, strict=True)))
+        schema = pa.schema(list(zip(FileStatus._fields, types, strict=True)))
         rows = [{**f._asdict(), "path": os.fsencode(f.path)} for f in partition.value]
         yield pa.RecordBatch.from_pylist(rows, schema)
 

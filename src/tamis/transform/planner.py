@@ -192,7 +192,7 @@ class Plans:
         self._begin()
 
     def _begin(self) -> None:
-        """Have no transformations."""
+        """Start without transformations."""
         labels = Labels()
         self._shaped = self._shaped_by.searcher(labels, self._nodes_max, self._schema)
         self._shapes = Shapes(labels)
