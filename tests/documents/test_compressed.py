@@ -20,7 +20,7 @@ import pytest
 import tamis
 from tamis.core.errors import MalformedDocument, UnreadableDocument
 from tamis.core.limits import Limits
-from tamis.documents.files import NameFilter, ZipMember, is_zip, tar_members, zip_members
+from tamis.documents.files import Member, NameFilter, ZipMember, archive_members, is_zip
 from tamis.documents.source import Document, gunzipped, read
 from tests.support.parsing import batch_of, error_of, texts
 
@@ -166,6 +166,12 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
+def members_of(path: Path, left_out: list[str] | None = None) -> list[Member]:
+    others = [] if left_out is None else left_out
+    with path.open("rb") as file:
+        return list(archive_members(file, str(path), NameFilter(), others))
+
+
 def test_members_of_a_tar_archive() -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tape:
@@ -175,16 +181,16 @@ def test_members_of_a_tar_archive() -> None:
             tape.addfile(member, io.BytesIO(DATA))
     packed.seek(0)
     left_out: list[str] = []
-    (found,) = tar_members(packed, "in.tar", NameFilter(), left_out)
+    (found,) = archive_members(packed, "in.tar", NameFilter(), left_out)
     assert (found.name, found.size, left_out) == ("b.xml", len(DATA), ["notes.txt"])
     with pytest.raises(tarfile.ReadError):
-        list(tar_members(io.BytesIO(b"no tar"), "in.tar", NameFilter()))
+        list(archive_members(io.BytesIO(b"no tar"), "in.tar", NameFilter(), []))
 
 
 def test_members_are_documents_in_order(archive: Path) -> None:
     assert is_zip(archive)
     left_out: list[str] = []
-    members = zip_members(archive, left_out=left_out)
+    members = members_of(archive, left_out)
     assert left_out == ["notes.txt"]
     assert [member.name for member in members] == ["in/b.xml", "a.xml.gz", "z.xml"]
     assert str(members[0]) == f"{archive}/in/b.xml"
@@ -196,7 +202,7 @@ def test_members_are_documents_in_order(archive: Path) -> None:
 
 
 def test_members_read_by_several_threads(archive: Path) -> None:
-    members = zip_members(archive)[:2] * 50
+    members = members_of(archive)[:2] * 50
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(answered, members))
 
@@ -208,7 +214,7 @@ def test_members_of_the_same_name(tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="Duplicate"):
             opened.writestr("a.xml", b"<b/>")
     matcher = tamis.compile({"a": "/a", "b": "/b"})
-    assert [list(match) for match in matcher.match_many(zip_members(path))] == [["a"], ["b"]]
+    assert [list(match) for match in matcher.match_many(members_of(path))] == [["a"], ["b"]]
 
 
 def test_bad_members_are_errors_of_their_own(archive: Path) -> None:
@@ -218,7 +224,7 @@ def test_bad_members_are_errors_of_their_own(archive: Path) -> None:
     encrypted = data.rindex(b"PK\x01\x02")
     data[encrypted + 8] |= 1
     archive.write_bytes(data)
-    damaged, good, secret = tamis.compile({"a": "/a"}).match_many(zip_members(archive))
+    damaged, good, secret = tamis.compile({"a": "/a"}).match_many(members_of(archive))
     assert list(good) == ["a"]
     assert damaged.error.code == secret.error.code == "document-unreadable"
     assert str(damaged.error).startswith("cannot read it from the archive: ")
@@ -229,13 +235,12 @@ def test_an_archive_that_is_none(tmp_path: Path) -> None:
     path = tmp_path / "some.zip"
     path.write_bytes(b"PK\x03\x04 and no more")
     assert is_zip(path)
-    with pytest.raises(UnreadableDocument, match="cannot read the zip archive: "):
-        zip_members(path)
+    with pytest.raises(zipfile.BadZipFile):
+        members_of(path)
     with zipfile.ZipFile(path, "w"):
         pass
     assert is_zip(path)
-    with pytest.raises(UnreadableDocument, match=r"a zip archive without \*.xml"):
-        zip_members(path)
+    assert members_of(path) == []
     path.unlink()
     assert not is_zip(path)
     assert error_of(ZipMember(path, 0, "a.xml")).code == "document-unreadable"

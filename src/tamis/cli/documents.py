@@ -198,24 +198,20 @@ class Documents:
                     yield Target(file, UnreadableDocument(problem))
 
     def _of_file(self, path: str) -> list[Target]:
+        is_tar = files.is_tar(path) and not files.is_packed_tar(path)
+        if not (is_tar or files.is_zip(path)):
+            return [_file(path)]
         left_out: list[str] = []
-        members: Sequence[Any]
         try:
-            if files.is_tar(path) and not files.is_packed_tar(path):
-                with open(path, "rb") as file:
-                    members = list(files.tar_members(file, path, self._names, left_out))
-            elif files.is_zip(path):
-                members = files.zip_members(path, self._names, left_out)
-            else:
-                return [_file(path)]
-        except UnreadableDocument as error:
-            return [Target(path, error)]
-        except Exception as error:  # whatever damaged archives make tarfile raise
-            return [
-                Target(
-                    path, UnreadableDocument(f"cannot read the tar archive: {files.reason(error)}")
-                )
-            ]
+            with open(path, "rb") as file:
+                members = list(files.archive_members(file, path, self._names, left_out))
+        except Exception as error:  # whatever damaged archives make their readers raise
+            kind = "tar" if is_tar else "zip"
+            problem = f"cannot read the {kind} archive: {files.reason(error)}"
+            return [Target(path, UnreadableDocument(problem))]
+        if not members:
+            problem = f"{'an' if is_tar else 'a zip'} archive without {self._names.wanted}"
+            return [Target(path, UnreadableDocument(problem))]
         self._warn_of_left_out(path, left_out)
         return [Target(f"{path}/{member.name}", member) for member in members]
 

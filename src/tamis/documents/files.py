@@ -223,34 +223,6 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def zip_members(
-    path: str | os.PathLike[str],
-    names: NameFilter = NameFilter(),  # noqa: B008 - it is immutable
-    left_out: list[str] | None = None,
-) -> list[ZipMember]:
-    """The documents in a zip archive, in its order; ``left_out`` is given the other names.
-
-    Raises:
-        UnreadableDocument: the archive cannot be read, or has no documents.
-    """
-    archive = Path(path)
-    try:
-        with _zip_file(archive) as opened:
-            found = opened.infolist()
-    except Exception as error:  # whatever a damaged directory makes zipfile raise
-        raise UnreadableDocument(f"cannot read the zip archive: {reason(error)}") from None
-    members = [
-        ZipMember(archive, number, info.filename, info.compress_size)
-        for number, info in enumerate(found)
-        if names.takes_member(info.filename)
-    ]
-    if left_out is not None:
-        left_out += [info.filename for info in found if names.leaves_out(info.filename)]
-    if not members:
-        raise UnreadableDocument(f"a zip archive without {names.wanted}")
-    return members
-
-
 def reason(error: Exception) -> str:
     """The message of an error of the system or of a decompressor."""
     said = (error.strerror if isinstance(error, OSError) else None) or str(error)
@@ -263,10 +235,10 @@ def _opened(path: Path, _changed_ns: int) -> zipfile.ZipFile:
     return _zip_file(path)
 
 
-def _zip_file(path: Path) -> zipfile.ZipFile:
+def _zip_file(file: Path | IO[bytes]) -> zipfile.ZipFile:
     import zipfile  # noqa: PLC0415 - few documents are in archives
 
-    return zipfile.ZipFile(path)
+    return zipfile.ZipFile(file)
 
 
 class TarMember(NamedTuple):
@@ -314,32 +286,39 @@ def is_packed_tar(path: str) -> bool:
     return not path.lower().endswith(".tar")
 
 
-def tar_members(
-    file: IO[bytes], path: str, names: NameFilter, left_out: list[str] | None = None
-) -> Iterator[TarMember]:
-    """The documents in a tar archive that is not compressed, as :func:`zip_members` gives them.
+def archive_members(
+    file: IO[bytes], path: str, names: NameFilter, left_out: list[str]
+) -> Iterator[Member]:
+    """The documents in an open zip archive, or tar archive that is not compressed, in its order.
+
+    ``left_out`` is given the names that the filter does not take.
 
     Raises:
         Exception: whatever damaged archives make their reader raise.
     """
-    archive = Path(path)
-    count = 0
+    read = _tar_members if is_tar(path) and not is_packed_tar(path) else _zip_members
+    for member in read(file, path):
+        if names.takes_member(member.name):
+            yield member
+        elif names.leaves_out(member.name):
+            left_out.append(member.name)
+
+
+def _zip_members(file: IO[bytes], path: str) -> Iterator[ZipMember]:
+    for number, info in enumerate(_zip_file(file).infolist()):
+        yield ZipMember(Path(path), number, info.filename, info.compress_size)
+
+
+def _tar_members(file: IO[bytes], path: str) -> Iterator[TarMember]:
     data: dict[str, tarfile.TarInfo] = {}
     with _opened_tar(file, "r:") as opened:
         for info in opened:
             if info.isreg():
                 data[info.name] = info
             found = data.get(info.linkname) if info.islnk() else info
-            if found is None or not found.isreg():
-                continue
-            if names.takes_member(info.name):
-                count += 1
+            if found is not None and found.isreg():
                 problem = _SPARSE if found.issparse() else None
-                yield TarMember(archive, found.offset_data, found.size, info.name, problem)
-            elif left_out is not None and names.leaves_out(info.name):
-                left_out.append(info.name)
-    if not count:
-        raise UnreadableDocument(f"an archive without {names.wanted}")
+                yield TarMember(Path(path), found.offset_data, found.size, info.name, problem)
 
 
 def tar_documents(

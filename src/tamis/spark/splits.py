@@ -13,7 +13,6 @@ import io
 import json
 import logging
 import os
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -35,6 +34,8 @@ from tamis.documents.files import (
     NO_DOCUMENTS,
     NO_SUCH_NAME,
     NameFilter,
+    ZipMember,
+    archive_members,
     expanded,
     file_problem,
     is_packed_tar,
@@ -42,7 +43,6 @@ from tamis.documents.files import (
     is_zip,
     list_folder,
     reason,
-    tar_members,
 )
 from tamis.documents.records import RecordRange, StreamPosition, record_ranges
 from tamis.spark.program import cache_folder, keep_newest
@@ -322,25 +322,18 @@ def _members(number: int, file: FileStatus, folder: str) -> Iterator[InputSplit]
 
 
 def _archived(whole: InputSplit) -> Iterator[InputSplit]:
+    left_out: list[str] = []
+    split = None
     with opened(whole.path) as file:
-        if is_tar(whole.path):
-            left_out: list[str] = []
-            for tar in tar_members(file, whole.path, NAMES, left_out):
-                split = whole._replace(kind="tar", size=tar.size, at=tar.start, problem=tar.problem)
-                yield split._replace(name=f"{whole.name}/{printable(tar.name)}")
-            warn_of_left_out(whole.name, left_out)
-        else:
-            yield from _zip_members(whole, zipfile.ZipFile(file))
-
-
-def _zip_members(whole: InputSplit, archive: zipfile.ZipFile) -> Iterator[InputSplit]:
-    warn_of_left_out(whole.name, [name for name in archive.namelist() if NAMES.leaves_out(name)])
-    found = [(at, i) for at, i in enumerate(archive.infolist()) if NAMES.takes_member(i.filename)]
-    if not found:
+        for member in archive_members(file, whole.path, NAMES, left_out):
+            split = whole._replace(name=f"{whole.name}/{printable(member.name)}", size=member.size)
+            if isinstance(member, ZipMember):
+                yield split._replace(kind="zip", at=member.number)
+            else:
+                yield split._replace(kind="tar", at=member.start, problem=member.problem)
+    warn_of_left_out(whole.name, left_out)
+    if split is None:
         raise UnreadableDocument(f"an archive without {NAMES.wanted}")
-    for number, info in found:
-        name = f"{whole.name}/{printable(info.filename)}"
-        yield whole._replace(name=name, size=info.compress_size, kind="zip", at=number)
 
 
 def assign_splits(sizes: Sequence[int]) -> list[int]:
