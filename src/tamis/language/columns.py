@@ -11,10 +11,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import Int64
 from tamis.core.errors import SubscriptionId
 
 T = TypeVar("T")
-Int64 = NDArray[np.int64]
 
 KEPT_MAX = 1 << 16
 """So many items at most are kept as objects once they were asked for, since that is faster."""

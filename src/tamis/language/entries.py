@@ -13,6 +13,7 @@ import numpy as np
 
 from tamis.core.arguments import checked_path
 from tamis.core.array_file import MAGIC
+from tamis.core.arrays import Int64
 from tamis.core.errors import (
     SubscriptionError,
     SubscriptionId,
@@ -21,7 +22,7 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.lazy import lazy_pattern
-from tamis.language.columns import Ids, Int64, Texts
+from tamis.language.columns import Ids, Texts
 
 SubscriptionItems = (
     Mapping[str, str]

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 
-from tamis.core.arguments import checked_limits
 from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionError,
@@ -16,15 +15,8 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.limits import Limits
-from tamis.language.subscriptions import (
-    Subscription,
-    SubscriptionItems,
-    Subscriptions,
-    Unsupported,
-    as_subscriptions,
-)
-from tamis.matching.conformance import read_schema
-from tamis.matching.matcher import CompiledMatcher, DocumentMatcher
+from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
+from tamis.matching.matcher import CompiledMatcher, DocumentMatcher, compile_subscriptions
 from tamis.schema.graph import SchemaGraph
 
 
@@ -61,21 +53,23 @@ class Matcher(DocumentMatcher):
         unsupported: Unsupported = "refuse",
         limits: Limits | None = None,
     ) -> None:
-        self._engine = engine
-        self._schema = read_schema(dtd, root, dtd_trust)
-        given = as_subscriptions(
+        compiled = compile_subscriptions(
             subscriptions,
+            engine=engine,
+            dtd=dtd,
+            root=root,
+            dtd_trust=dtd_trust,
             namespaces=namespaces,
             default_namespace=default_namespace,
             unsupported=unsupported,
             limits=limits,
         )
-        self._limits = given.limits if limits is None else checked_limits(limits)
-        self._none = given.with_entries([])
+        self._compiled: CompiledMatcher | None = compiled
+        self._engine, self._limits, self._schema = engine, compiled.limits, compiled.schema
+        self._none = compiled.subscriptions.with_entries([])
         self._lock = threading.Lock()
-        self._entries: dict[SubscriptionId, Subscription] = {entry.id: entry for entry in given}
+        self._entries = {entry.id: entry for entry in compiled.subscriptions}
         self._changes = 0
-        self._compiled: CompiledMatcher | None = self._compile(given)
 
     def add(self, id: SubscriptionId, expression: str) -> None:
         """Add a subscription.
