@@ -15,6 +15,7 @@ from tamis.cli.console import Status, in_options, progress, say, warn
 from tamis.cli.options import Option
 from tamis.core.errors import UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.names import declared_namespaces
 
 if TYPE_CHECKING:
     from tamis.events.subscriptions import EventSubscriptions
@@ -140,8 +141,6 @@ class Namespaces(NamedTuple):
 
     def declared(self) -> dict[str, str]:
         """Prefix → URI; the default namespace has the prefix ``""``."""
-        from tamis.language.subscriptions import declared_namespaces  # noqa: PLC0415
-
         return declared_namespaces(**self.read())
 
 

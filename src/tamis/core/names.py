@@ -1,7 +1,11 @@
-"""The names of XML 1.0, fifth edition, and well-known namespaces."""
+"""The names of XML 1.0, fifth edition, and namespaces, both usual and declared ones."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from tamis.core.errors import UsageError
 from tamis.core.lazy import lazy_pattern
 
 NAME_START = (
@@ -54,3 +58,33 @@ def is_ncname(text: str) -> bool:
     (True, False, False)
     """
     return ONLY_NCNAME.fullmatch(text) is not None
+
+
+def declared_namespaces(
+    namespaces: Mapping[Any, Any] | None, default_namespace: Any = None
+) -> dict[str, str]:
+    """What is declared, by prefix; the default namespace of elements has the prefix ``""``.
+
+    >>> declared_namespaces({"p": "urn:p"}, "urn:d")
+    {'p': 'urn:p', '': 'urn:d'}
+    """
+    if not isinstance(namespaces, Mapping | None):
+        raise UsageError(
+            f"namespaces are a mapping of prefix → URI, not {type(namespaces).__name__}"
+        )
+    declared: dict[str, str] = {}
+    for prefix, uri in (namespaces or {}).items():
+        if not prefix:  # as ElementTree and lxml have it
+            raise UsageError(
+                f"{prefix!r} is not a prefix: a default namespace is default_namespace={uri!r}"
+            )
+        is_one = isinstance(prefix, str) and isinstance(uri, str) and is_ncname(prefix) and uri
+        if not is_one or (prefix == "xml" and uri != XML_NAMESPACE):
+            raise UsageError(f"not a namespace declaration: {prefix!r} → {uri!r}")
+        declared[prefix] = uri
+    if default_namespace is not None:
+        uri = default_namespace
+        if not isinstance(uri, str) or not uri:
+            raise UsageError(f"default_namespace is a URI, not {uri!r}")
+        declared[""] = uri
+    return declared

@@ -14,7 +14,7 @@ from tamis.core.arguments import checked_limits, checked_path, is_one_of
 from tamis.core.arrays import Int32
 from tamis.core.errors import BadSubscriptions, SubscriptionId, UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.core.names import XML_NAMESPACE, is_ncname
+from tamis.core.names import declared_namespaces
 from tamis.language.columns import Ids, Texts
 from tamis.language.entries import (
     Entries,
@@ -285,36 +285,6 @@ def check_not_given(
             "namespaces, default_namespace and unsupported are for Subscriptions: these are parsed "
             "already"
         )
-
-
-def declared_namespaces(
-    namespaces: Mapping[Any, Any] | None, default_namespace: Any = None
-) -> dict[str, str]:
-    """What is declared, by prefix; the default namespace of elements has the prefix ``""``.
-
-    >>> declared_namespaces({"p": "urn:p"}, "urn:d")
-    {'p': 'urn:p', '': 'urn:d'}
-    """
-    if not isinstance(namespaces, Mapping | None):
-        raise UsageError(
-            f"namespaces are a mapping of prefix → URI, not {type(namespaces).__name__}"
-        )
-    declared: dict[str, str] = {}
-    for prefix, uri in (namespaces or {}).items():
-        if not prefix:  # as ElementTree and lxml have it
-            raise UsageError(
-                f"{prefix!r} is not a prefix: a default namespace is default_namespace={uri!r}"
-            )
-        is_one = isinstance(prefix, str) and isinstance(uri, str) and is_ncname(prefix) and uri
-        if not is_one or (prefix == "xml" and uri != XML_NAMESPACE):
-            raise UsageError(f"not a namespace declaration: {prefix!r} → {uri!r}")
-        declared[prefix] = uri
-    if default_namespace is not None:
-        uri = default_namespace
-        if not isinstance(uri, str) or not uri:
-            raise UsageError(f"default_namespace is a URI, not {uri!r}")
-        declared[""] = uri
-    return declared
 
 
 def read_namespaces(path: str | Path) -> dict[str, str]:

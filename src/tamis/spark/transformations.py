@@ -23,9 +23,9 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.names import declared_namespaces
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.language.flwr import read_transformations
-from tamis.language.subscriptions import declared_namespaces
 from tamis.spark.frames import column_values
 from tamis.spark.program import PickledArtifact, given_items, id_type
 from tamis.spark.rows import (

@@ -20,13 +20,13 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.names import declared_namespaces
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import Parser
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.entries import given_pairs
 from tamis.language.flwr import Transformation, parse_transformation, read_transformations
-from tamis.language.subscriptions import declared_namespaces
 from tamis.transform.factory import Template, make_message, template_of
 from tamis.transform.fragments import Fragments
 from tamis.transform.planner import Answers, GroupReader, Plans
