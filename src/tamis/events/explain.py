@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -95,22 +96,32 @@ def contradictions(table: FilterTable) -> dict[int, str]:
     >>> contradictions(found.table)
     {0: 'n > 3 and n < 2 exclude each other'}
     """
-    cache = _Contradictions(table)
-    reasons = {
-        filter: reason
-        for filter in _suspects(table).tolist()
-        if (reason := cache.of_filter(filter)) is not None
-    }
+    columns = table.constraint_names, table.operators, table.kinds, table.values
+    number_of: dict[tuple[int, ...], int] = {}  # a constraint is known by its columns
+    # Filters share most constraints, and many share pairs of them: each is examined once.
+    constraint = cache(lambda key: constraint_of(table, number_of[key]))
+    exclusion = cache(lambda keys: _exclusion(table, list(map(constraint, keys))))
+    reasons: dict[int, str] = {}
+    for filter in _suspects(table).tolist():
+        of_names: dict[int, list[tuple[int, ...]]] = {}
+        for number in range(*table.starts[filter : filter + 2].tolist()):
+            key = tuple(int(column[number]) for column in columns)
+            number_of.setdefault(key, number)
+            of_names.setdefault(key[0], []).append(key)
+        found = (exclusion(tuple(keys)) for keys in of_names.values())
+        reason = next((one for one in found if one is not None), None)
+        if reason is not None:
+            reasons[filter] = reason
     if not reasons:
         return {}
     never, counts = np.unique(table.subscriptions[list(reasons)], return_counts=True)
     totals = np.bincount(table.subscriptions, minlength=len(table.interfaces))[never]
-    found = dict.fromkeys(never[counts == totals].tolist(), "")
+    first = dict.fromkeys(never[counts == totals].tolist(), "")
     for filter, reason in reasons.items():
         subscription = int(table.subscriptions[filter])
-        if found.get(subscription) == "":
-            found[subscription] = reason
-    return found
+        if first.get(subscription) == "":
+            first[subscription] = reason
+    return first
 
 
 def _suspects(table: FilterTable) -> Int64:
@@ -124,44 +135,15 @@ def _suspects(table: FilterTable) -> Int64:
     return distinct(np.concatenate([pairs[counts > 1] // names, owners[less[is_empty]]]))
 
 
-class _Contradictions:
-    """Contradictions of filters; constraints that many filters share are examined once.
-
-    A constraint is known by its columns in the table.
-    """
-
-    def __init__(self, table: FilterTable) -> None:
-        self._table = table
-        self._columns = table.constraint_names, table.operators, table.kinds, table.values
-        self._constraints: dict[tuple[int, ...], Constraint] = {}
-        self._reasons: dict[tuple[tuple[int, ...], ...], str | None] = {}
-
-    def of_filter(self, filter: int) -> str | None:
-        """Which constraints of a filter exclude each other, or None."""
-        of_names: dict[int, list[int]] = {}
-        for number in range(*self._table.starts[filter : filter + 2].tolist()):
-            of_names.setdefault(int(self._table.constraint_names[number]), []).append(number)
-        for numbers in of_names.values():  # the constraints on one name
-            keys = tuple(tuple(int(each[number]) for each in self._columns) for number in numbers)
-            if keys not in self._reasons:
-                self._reasons[keys] = self._reason(dict(zip(numbers, keys, strict=True)))
-            if self._reasons[keys] is not None:
-                return self._reasons[keys]
+def _exclusion(table: FilterTable, constraints: Sequence[Constraint]) -> str | None:
+    """Which of some constraints on one name exclude each other, or None."""
+    if _are_satisfiable(constraints):
         return None
-
-    def _reason(self, keys: Mapping[int, tuple[int, ...]]) -> str | None:
-        """Which of some constraints on one name exclude each other, or None."""
-        for number, key in keys.items():
-            if key not in self._constraints:
-                self._constraints[key] = constraint_of(self._table, number)
-        known = [self._constraints[key] for key in keys.values()]
-        if _are_satisfiable(known):
-            return None
-        if len(known) == 1:
-            return f"nothing is {_written(self._table, *known)}"
-        pairs = combinations(known, 2) if len(known) <= _PAIRS_MAX else ()
-        excluding = next((pair for pair in pairs if not _are_satisfiable(pair)), known)
-        return f"{' and '.join(_written(self._table, one) for one in excluding)} exclude each other"
+    if len(constraints) == 1:
+        return f"nothing is {_written(table, *constraints)}"
+    pairs = combinations(constraints, 2) if len(constraints) <= _PAIRS_MAX else ()
+    excluding = next((pair for pair in pairs if not _are_satisfiable(pair)), constraints)
+    return f"{' and '.join(_written(table, one) for one in excluding)} exclude each other"
 
 
 def _are_satisfiable(constraints: Sequence[Constraint]) -> bool:
