@@ -147,7 +147,7 @@ class _Roots:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.data = bytearray()  # of a document that is not complete
-        self.place = 0  # up to where it was looked at
+        self.offset = 0  # up to where it was looked at
         self.wanted = 0  # so much has to be there before a token that was cut off is read anew
         self.has_end = False  # of a token, in what came since
         self.open: list[bytes] = []  # the names of the open elements
@@ -175,24 +175,24 @@ class _Roots:
     def _read(self) -> Iterator[bytes | DocumentError]:
         """The documents that are complete now."""
         while not self.is_lost or self._find_declaration():
-            if not (self.place or self.open or self.is_large):
+            if not (self.offset or self.open or self.is_large):
                 self._forget(_SPACES.match(self.data).end())  # type: ignore[union-attr]
-            what, place = self._scan()
+            what, offset = self._scan()
             if what == "more":
-                self.place = place
-                self.wanted = 2 * len(self.data) - place
+                self.offset = offset
+                self.wanted = 2 * len(self.data) - offset
                 return
-            if what == "declaration" and self._is_between(place):
-                self._forget(place)
+            if what == "declaration" and self._is_between(offset):
+                self._forget(offset)
             elif what == "lost":
-                yield self._lose(place)
+                yield self._lose(offset)
             else:  # no declaration may stand in a document: it is the next one's
-                yield self._cut(place)
+                yield self._cut(offset)
 
     def _scan(self) -> tuple[Literal["end", "declaration", "lost", "more"], int]:
-        """Go on to what ends a document, or to where more is needed: what, and its place."""
+        """Go on to what ends a document, or to where more is needed: what, and its offset."""
         open = self.open
-        for token in _TOKEN.finditer(self.data, self.place):
+        for token in _TOKEN.finditer(self.data, self.offset):
             kind = token.lastgroup
             if kind == "start":
                 open.append(token["start"])
@@ -204,19 +204,19 @@ class _Roots:
             elif kind == "declaration" and (begin := self._before_mark(token.start())):
                 return "declaration", begin
             elif kind == "other":
-                place = token.start()
-                if _CUT_OFF.match(self.data, place):
-                    return "more", place
-                return "lost", self.data.find(b">", place) + 1 or len(self.data)
+                offset = token.start()
+                if _CUT_OFF.match(self.data, offset):
+                    return "more", offset
+                return "lost", self.data.find(b">", offset) + 1 or len(self.data)
         return "more", len(self.data)
 
     def _is_between(self, end: int) -> bool:
-        """Whether what is there, up to a place, is of no document."""
+        """Whether what is there, up to an offset, is of no document."""
         is_misc = _MISC.fullmatch(self.data, 0, end) is not None
         return is_misc and not (self.open or self.is_large)
 
     def _cut(self, end: int) -> bytes | DocumentError:
-        """The document that ends at a place."""
+        """The document that ends at an offset."""
         found = bytes(self.data[:end])
         is_large = self.is_large or len(found) > self.limits.document_bytes
         self.is_large = False
@@ -225,7 +225,7 @@ class _Roots:
         return DocumentLimitError(too_large(self.limits)) if is_large else found
 
     def _lose(self, end: int) -> bytes | DocumentError:
-        """The document that is not well-formed at a place, behind which nothing is certain."""
+        """The document that is not well-formed at an offset, behind which nothing is certain."""
         found = self._cut(end)
         error = found if isinstance(found, DocumentError) else _error_of(found, self.limits)
         if error is None:
@@ -235,7 +235,7 @@ class _Roots:
 
     def _forget(self, end: int) -> None:
         del self.data[:end]
-        self.place = self.wanted = 0
+        self.offset = self.wanted = 0
 
     def _find_declaration(self) -> bool:
         """Go to where a document begins for certain, if that was read."""
@@ -245,21 +245,21 @@ class _Roots:
         self._forget(max(0, len(self.data) - kept) if self.is_lost else self._before_mark(found))
         return not self.is_lost
 
-    def _before_mark(self, place: int) -> int:
+    def _before_mark(self, offset: int) -> int:
         """Where the document of a declaration begins: with a byte order mark, if there is one."""
-        return place - len(_BOM) * self.data.endswith(_BOM, 0, place)
+        return offset - len(_BOM) * self.data.endswith(_BOM, 0, offset)
 
     def _bounded(self) -> Iterator[DocumentError]:
         """Keep no more of a document than is allowed."""
         if self.is_lost or len(self.data) <= self.limits.document_bytes:
             return
-        if len(self.data) - self.place > self.limits.document_bytes:  # of one token
+        if len(self.data) - self.offset > self.limits.document_bytes:  # of one token
             self._cut(len(self.data))
             self.is_lost = True
             yield DocumentLimitError(too_large(self.limits) + _REST)
         else:
-            self.is_large = not self._is_between(self.place)
-            self._forget(self.place)
+            self.is_large = not self._is_between(self.offset)
+            self._forget(self.offset)
 
 
 def _check_encoding(begin: bytes | bytearray) -> None:

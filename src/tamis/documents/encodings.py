@@ -150,7 +150,7 @@ def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> It
     """
     assert codec.incrementaldecoder is not None, codec.name
     decoder = codec.incrementaldecoder("strict")
-    place = LineCounter()
+    counter = LineCounter()
     is_first = True
     for chunk, is_last in chain(((bytes(chunk), False) for chunk in chunks), [(b"", True)]):
         state = decoder.getstate()
@@ -165,26 +165,26 @@ def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> It
         if is_first and text:
             text = text.removeprefix("\ufeff")
             is_first = False
-        place.pass_over(text)
+        counter.pass_over(text)
         if text or not (chunk or is_last):
             yield text.encode("utf-8", "replace")
         if error is not None:
             message = f"bytes that are not {codec.name}, the document's encoding: {error.reason}"
-            raise DocumentEncodingError(message, place.line, place.column)
+            raise DocumentEncodingError(message, counter.line, counter.column)
 
 
 def in_utf8_of_text(chunks: Iterable[str]) -> Iterator[bytes]:
     """The chunks of a document that is text, in UTF-8; an error at what is no character."""
-    place = LineCounter()
+    counter = LineCounter()
     for text in chunks:
         try:
             data = text.encode()
         except UnicodeEncodeError as error:
-            place.pass_over(text[: error.start])
+            counter.pass_over(text[: error.start])
             yield text[: error.start].encode()
             message = "a lone surrogate, which is no character"
-            raise DocumentEncodingError(message, place.line, place.column) from None
-        place.pass_over(text)
+            raise DocumentEncodingError(message, counter.line, counter.column) from None
+        counter.pass_over(text)
         yield data
 
 
@@ -253,10 +253,10 @@ def newer_name_problem(data: bytes | memoryview | mmap.mmap, index: int) -> str 
 class LineCounter:
     r"""Line and column, from 1, of the character after the text that was passed over.
 
-    >>> place = LineCounter()
-    >>> place.pass_over("a\n\r")
-    >>> place.pass_over("\nbc")
-    >>> place.line, place.column
+    >>> counter = LineCounter()
+    >>> counter.pass_over("a\n\r")
+    >>> counter.pass_over("\nbc")
+    >>> counter.line, counter.column
     (3, 3)
     """
 
@@ -289,7 +289,7 @@ def _check_agreement(head: bytes, encoding: str) -> None:
     if not name.startswith(encoding[:6].rstrip("-")):
         what = f"the encoding is declared as {said!r}, but the first bytes say {encoding}"
         message = f'{what}: correct it, or pass declared_encoding="ignore"'
-        raise DocumentEncodingError(message, *_place(declared[0][: declared.start("encoding")]))
+        raise DocumentEncodingError(message, *_position(declared[0][: declared.start("encoding")]))
 
 
 def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
@@ -303,7 +303,7 @@ def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
             raise errors.DocumentLimitError(message, 1, 1)
         return codecs.lookup("cp037") if ebcdic else None
     name = declared["encoding"]
-    place = _place(text[: declared.start("encoding")])
+    position = _position(text[: declared.start("encoding")])
     try:
         codec = codecs.lookup(name)
     except (LookupError, UnicodeError):
@@ -311,16 +311,16 @@ def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
     if codec is not None and codec.name in _NATIVE:
         return codec
     if codec is None or not codec._is_text_encoding or codec.name in _NOT_FOR_DOCUMENTS:
-        raise DocumentEncodingError(f"unknown encoding {name!r}", *place)
+        raise DocumentEncodingError(f"unknown encoding {name!r}", *position)
     end = declared.end("encoding")
     with suppress(UnicodeError):
         if codec.decode(head[:end], "strict")[0] == text[:end]:
             return codec
     message = f"the encoding is declared as {name!r}, which these bytes are not"
-    raise DocumentEncodingError(message, *place)
+    raise DocumentEncodingError(message, *position)
 
 
-def _place(text: str) -> tuple[int, int]:
-    place = LineCounter()
-    place.pass_over(text)
-    return place.line, place.column
+def _position(text: str) -> tuple[int, int]:
+    counter = LineCounter()
+    counter.pass_over(text)
+    return counter.line, counter.column

@@ -259,7 +259,7 @@ class Handlers:
         if self.projection.prefixes:
             builder.prefixes.append(prefix)
         if self.projection.lines:
-            builder.lines.append(self.place()[0])
+            builder.lines.append(self.position()[0])
         if self.projection.offsets:
             builder.offsets.append(self.parser.CurrentByteIndex)
 
@@ -364,7 +364,7 @@ class Handlers:
         if self.pieces:
             self.end_text()
         self.skipped += 1
-        self.first_skipped_line = self.first_skipped_line or self.place()[0]
+        self.first_skipped_line = self.first_skipped_line or self.position()[0]
 
     def log_skipped(self, name: str) -> None:
         if self.skipped:
@@ -391,7 +391,7 @@ class Handlers:
 
     def here(self) -> tuple[int, int, int | None]:
         """Line, column and offset of what expat is reading."""
-        return *self.place(), self.offset(self.parser.CurrentByteIndex)
+        return *self.position(), self.offset(self.parser.CurrentByteIndex)
 
     def failure(
         self,
@@ -402,20 +402,20 @@ class Handlers:
     ) -> DocumentError:
         """The error of ours for one of expat; ``data`` was parsed last, and begins at ``start``."""
         index = self.parser.ErrorByteIndex
-        place, offset = self.located(error.lineno, error.offset), self.offset(index)
+        position, offset = self.located(error.lineno, error.offset), self.offset(index)
         if error.code in _MAY_BE_ENCODING and index >= start and index > 0:
             problem = encoding_problem(bytes(data[index - start : index - start + 4]), encoding)
             if problem is not None:
-                return errors.DocumentEncodingError(problem, *place, offset)
+                return errors.DocumentEncodingError(problem, *position, offset)
         message = self.explanation(error.code)
         if error.code == _INVALID_TOKEN:
             message = newer_name_problem(data, index - start) or message
         if error.code in _ENCODING:
-            return errors.DocumentEncodingError(message, *place, offset)
+            return errors.DocumentEncodingError(message, *position, offset)
         kind = DocumentLimitError if error.code == _AMPLIFICATION else MalformedDocument
-        return kind(message, *place, offset)
+        return kind(message, *position, offset)
 
-    def place(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         return self.located(self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber)
 
     def located(self, line: int, column: int) -> tuple[int, int]:

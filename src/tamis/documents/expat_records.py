@@ -128,12 +128,12 @@ class _RecordHandlers(Handlers):
         self.is_refused = False  # the record that is being read
         self.is_ending = False  # its end tag was read, but where that ends is not known yet
         self.record_start = 0
-        self.record_place = (1, 1)  # line and column
+        self.record_position = (1, 1)  # line and column
         self.lengths: dict[str, int] = {}  # of the builder, before the record
         self.prolog: bytearray | None = bytearray()  # until the root element begins
         self.kept = bytearray()  # what a batch has of the stream, where offsets are projected
         self.kept_from = 0
-        self.first_place = start  # of the first record of the batch
+        self.first_position = start  # of the first record of the batch
         self.head = b""  # of contexts
         # Open elements: their names as written, and the namespaces that they declare.
         self.around: list[tuple[str, tuple[tuple[str | None, str | None], ...]]] = []
@@ -163,18 +163,18 @@ class _RecordHandlers(Handlers):
         freeze(starts, ends, contexts)
         first = self.next_record - len(starts)
         known = tuple(self.context_numbers)
-        places = RecordOffsets(first, starts, ends, contexts, known, self.first_place)
+        offsets = RecordOffsets(first, starts, ends, contexts, known, self.first_position)
         batch = self.builder.freeze()
         excerpt = None
         if self.projection.offsets:
             last = max(self.ends[-1], *self.builder.offsets[-1:], 0)
             data = bytes(self.kept[self.starts[0] - self.kept_from : last - self.kept_from])
-            start, line = self.starts[0] + self.shift, self.first_place.line
+            start, line = self.starts[0] + self.shift, self.first_position.line
             excerpt = Excerpt(data, start=start, line=line, head=self.head)
             batch = batch._replace(offsets=batch.offsets + self.shift)
             freeze(batch.offsets)
         self.batches.append(
-            RecordBatch(batch, self.errors, self.owner.vocabulary, places, stream_error, excerpt)
+            RecordBatch(batch, self.errors, self.owner.vocabulary, offsets, stream_error, excerpt)
         )
         self.begin_batch()
 
@@ -200,7 +200,7 @@ class _RecordHandlers(Handlers):
         self.elements, self.attributes = owner.elements, owner.attributes
         self.lengths = BatchBuilder().lengths()
         self.first_event = 0
-        self.place_record(start)
+        self.register_record(start)
         if refusal is not None:
             self.errors[0] = refusal
             rest.end_document()
@@ -258,8 +258,8 @@ class _RecordHandlers(Handlers):
         self.is_inside = True
         self.is_refused = False
         self.record_start = self.parser.CurrentByteIndex
-        self.record_place = self.place()
-        self.place_record(self.record_start)
+        self.record_position = self.position()
+        self.register_record(self.record_start)
         self.declared.clear()
         self.lengths = self.builder.lengths()
         self.first_event = len(self.builder.tags)
@@ -271,13 +271,13 @@ class _RecordHandlers(Handlers):
         self.set_misc_handlers()
         self.start(name, attributes)
 
-    def place_record(self, start: int) -> None:
-        """Note where a record starts, and its context."""
+    def register_record(self, start: int) -> None:
+        """Register a record: where it starts, and its context."""
         if self.record_context is None:
             self.record_context = self.head + b"".join(starmap(records.start_tag, self.around))
         if not self.starts:
-            place = start + self.shift, *self.record_place
-            self.first_place = StreamPosition(self.next_record, *place)
+            position = start + self.shift, *self.record_position
+            self.first_position = StreamPosition(self.next_record, *position)
         self.starts.append(start)
         known = self.context_numbers
         self.contexts.append(known.setdefault(self.record_context, len(known)))
@@ -411,8 +411,8 @@ class _RecordHandlers(Handlers):
         if self.is_inside:
             self.drop_record(error)
         else:
-            self.record_place = self.place()
-            self.place_record(offset)
+            self.record_position = self.position()
+            self.register_record(offset)
             self.errors[len(self.starts) - 1] = error
             self.builder.end_document()
         self.ends.append(offset)

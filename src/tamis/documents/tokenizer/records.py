@@ -24,7 +24,7 @@ from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, decla
 READ_BYTES = 4 << 20
 """What is read before it is looked at, if it comes in full chunks."""
 LOOKAHEAD = 8 << 20
-"""What has to follow a place that the kernels decline, unless the stream ends: before that, what
+"""What has to follow an offset that the kernels decline, unless the stream ends: before that, what
 is there may just be cut off.
 """
 _HEAD_BYTES = 1 << 10
@@ -59,17 +59,17 @@ class TokenizedRecords(RecordParser):
             self.expat = self._libexpat_from(window)
         yield from self.expat.parse(window.rest(rest), is_all=is_all)
 
-    def _libexpat(self, context: bytes, place: StreamPosition) -> ExpatRecords:
+    def _libexpat(self, context: bytes, position: StreamPosition) -> ExpatRecords:
         known = self.tag, self.vocabulary, self.projection, self.limits, self.encoding
-        return ExpatRecords(*known, context, place)
+        return ExpatRecords(*known, context, position)
 
     def _libexpat_from(self, window: Window) -> ExpatRecords:
         """A parser that goes on where the kernels are."""
         context = self._context()
-        place = window.place(self._position, self.next_record)
-        if place.offset and not context:  # what follows is not the begin of a document
+        position = window.position(self._position, self.next_record)
+        if position.offset and not context:  # what follows is not the begin of a document
             context = records.head_of(b"", self.is_standalone) or b"\n"
-        return self._libexpat(context, place)
+        return self._libexpat(context, position)
 
     def log_skipped(self, name: str) -> None:
         count, line = self.skipped, self.first_skipped_line
@@ -118,12 +118,12 @@ class TokenizedRecords(RecordParser):
 
     @property
     def _position(self) -> int:
-        """The place in the window up to which everything is settled."""
+        """The offset in the window up to which everything is settled."""
         return int(self.scanner.state[at.POSITION])
 
     @_position.setter
-    def _position(self, place: int) -> None:
-        self.scanner.state[at.POSITION] = place
+    def _position(self, offset: int) -> None:
+        self.scanner.state[at.POSITION] = offset
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -162,8 +162,8 @@ class TokenizedRecords(RecordParser):
         while True:
             status = self.scanner.run(data)
             if state[at.HAS_DOCTYPE] and not self.doctype:
-                place = slice(state[at.DOCTYPE_FROM], state[at.DOCTYPE_TO])
-                self.doctype = data[place].tobytes()
+                found = slice(state[at.DOCTYPE_FROM], state[at.DOCTYPE_TO])
+                self.doctype = data[found].tobytes()
             if status != at.NEW_CONTEXT or len(self.contexts) == at.CONTEXTS_MAX:
                 return status
             self._add_context()
@@ -229,8 +229,10 @@ class TokenizedRecords(RecordParser):
         ends = output.record_ends[:count] + window.start
         context = output.record_contexts[:count]
         freeze(starts, ends, context)
-        start = window.place(int(output.record_starts[0]), self.next_record)
-        places = RecordOffsets(self.next_record, starts, ends, context, tuple(self.contexts), start)
+        start = window.position(int(output.record_starts[0]), self.next_record)
+        offsets = RecordOffsets(
+            self.next_record, starts, ends, context, tuple(self.contexts), start
+        )
         self.next_record += count
         is_large = ends - starts > self.limits.document_bytes
         batch = only(self.scanner.batch(), ~is_large)
@@ -246,7 +248,7 @@ class TokenizedRecords(RecordParser):
             data = window.data[first:last].tobytes()  # of records that need no DTD to be read
             line = window.line(first)
             excerpt = Excerpt(data, start=window.start + first, line=line, head=b"")
-        return RecordBatch(batch, errors, self.scanner.names.vocabulary, places, None, excerpt)
+        return RecordBatch(batch, errors, self.scanner.names.vocabulary, offsets, None, excerpt)
 
     def _count_skipped(self, window: Window) -> None:
         state = self.scanner.state
@@ -321,8 +323,8 @@ class Window:
         self._provide(READ_BYTES)
 
     def read(self, start: int, wanted: int) -> None:
-        """Forget what is before a place, and read on to have ``wanted`` bytes, or to a pause."""
-        self._line = self.place(start).line
+        """Forget what is before an offset, and read on to have ``wanted`` bytes, or to a pause."""
+        self._line = self.position(start).line
         kept = self.data[start : self.end]
         size = max(wanted, len(kept))
         room = size + CHUNK_BYTES + at.PADDING
@@ -339,8 +341,8 @@ class Window:
             self.end += len(chunk)
         self._memory[self.end : self.end + at.PADDING] = 0
 
-    def place(self, offset: int, record: int = 0) -> StreamPosition:
-        """Where in the stream a place in the window is; later calls may not go back."""
+    def position(self, offset: int, record: int = 0) -> StreamPosition:
+        """Where in the stream an offset in the window is; later calls may not go back."""
         pass_over(self.data, self._counted, offset, self._lines)
         self._counted = offset
         line, column, is_after_return = self._lines.tolist()
@@ -349,12 +351,12 @@ class Window:
         return StreamPosition(record, self.start + offset, line, column)
 
     def line(self, offset: int) -> int:
-        """The line of a place in the window."""
+        """The line of an offset in the window."""
         excerpt = Excerpt(self.data[: self.end].data, line=self._line)
         return int(excerpt.lines(np.array([offset]))[0])
 
     def rest(self, start: int) -> Iterator[bytes | memoryview]:
-        """The stream from a place on, for another reader; this one is then done."""
+        """The stream from an offset on, for another reader; this one is then done."""
         unread = self.data[start : self.end].tobytes()
         pause = [b""] if self.is_paused else []
         return chain([unread] if unread else [], pause, self._chunks)
