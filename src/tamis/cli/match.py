@@ -133,8 +133,6 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
 
 @dataclass
 class _Answers:
-    """Writes what was found."""
-
     results: Results
     matching_only: bool
     with_nodes: bool

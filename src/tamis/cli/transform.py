@@ -96,7 +96,6 @@ def _read(
 
 
 def _write(results: Results, target: Target, messages: Messages) -> None:
-    """Write the messages of a document."""
     if messages.error is not None:
         results.write_error(target, messages.error)
         return

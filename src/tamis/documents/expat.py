@@ -35,7 +35,6 @@ _REFERENCE = lazy_pattern("[&%][^#&%; ]+;")
 
 
 def _codes(*names: str) -> tuple[int, ...]:
-    """The numbers of expat's errors."""
     return tuple(expat.errors.codes[getattr(expat.errors, f"XML_ERROR_{name}")] for name in names)
 
 

@@ -174,7 +174,6 @@ class Tokenizer:
         return self.scanner.batch(), np.flatnonzero(out.declined).tolist(), skipped
 
     def _skip_document(self) -> None:
-        """A document that is not even tried."""
         number = self.state[at.DOCUMENT]
         output = self.scanner.output
         output.declined[number] = True
@@ -212,7 +211,6 @@ class Tokenizer:
         self._scan(at.Text(body, tail, tail_from, switch, int(self.state[at.DOCUMENT]), parts))
 
     def _scan(self, text: at.Text) -> None:
-        """Read documents, all to their ends."""
         at.register_text(self.state, text)
         begin_document(self.state, 0)
         self.scanner.run(text.data)

@@ -54,7 +54,6 @@ def explain(
 
 
 def _written(table: FilterTable, one: Constraint) -> str:
-    """A constraint, as it is written."""
     name = print_name(table.names[one.name])
     if one.operator == "exists":
         return f"{name} exists"

@@ -250,7 +250,6 @@ class _Reader:
         return [list(map(self.builder.code, filter)) for filter in filters]
 
     def _code(self, part: str) -> int:
-        """The code of a plain constraint."""
         code = self._codes.get(part)
         if code is None:
             ((constraint,),) = parse_filters(part, self._limits)

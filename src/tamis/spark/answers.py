@@ -211,7 +211,6 @@ class MatchRows:
         return shown, [lists, pa.array(told, self.schema.field("nodes").type)]
 
     def _nodes(self, found: Answers, document: int, number: int) -> list[Any]:
-        """The nodes that a subscription selects."""
         match = Match(self.matcher.ids, found.matches, document, nodes=found.nodes)
         nodes = match.nodes(self.matcher.ids[number])
         rows = [node._asdict() for node in nodes]
@@ -238,7 +237,6 @@ class MatchRows:
 
 
 def _within(found: Mapping[int, T], first: int, end: int) -> dict[int, T]:
-    """The items of the documents from ``first`` to ``end``."""
     return {number: value for number, value in found.items() if first <= number < end}
 
 

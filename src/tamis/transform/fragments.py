@@ -224,7 +224,6 @@ class Fragments:
 
     @cached_property
     def _end_events(self) -> Int64:
-        """For each start event its end event."""
         return partners(self.batch.tags)
 
     @cached_property
@@ -247,7 +246,6 @@ class Fragments:
         return b"xmlns" in self._data
 
     def _declared(self, event: int) -> Scope:
-        """What the start tag of an element declares."""
         if not self._has_namespaces:
             return {}
         tag = TAG_PATTERN.match(self._data, self._offsets[event])

@@ -112,7 +112,6 @@ class Messages(Sequence[Message]):
         return [planned.id for planned in self._found()]
 
     def _found(self) -> Sequence[Planned]:
-        """The subscriptions that something was found for."""
         if self.error is not None:
             raise self.error
         return self._planned
@@ -143,7 +142,6 @@ class Messages(Sequence[Message]):
 
     @cached_property
     def _groups(self) -> list[tuple[GroupReader, int]]:
-        """Where the groups of each message are."""
         found = self._answers
         assert found is not None
         readers = map(found.readers.__getitem__, found.reader_of.tolist())

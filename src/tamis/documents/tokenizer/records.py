@@ -64,7 +64,6 @@ class TokenizedRecords(RecordParser):
         return ExpatRecords(*known, context, position)
 
     def _libexpat_from(self, window: Window) -> ExpatRecords:
-        """A parser that goes on where the kernels are."""
         context = self._context()
         position = window.position(self._position, self.next_record)
         if position.offset and not context:  # what follows is not the begin of a document
@@ -213,7 +212,6 @@ class TokenizedRecords(RecordParser):
         return next(found) is not Flush.FLUSH
 
     def _begin_anew(self, window: Window) -> None:
-        """Forget the names that were met."""
         position = self._position
         is_read = self._begin(self._context())
         assert is_read, "it was read before"

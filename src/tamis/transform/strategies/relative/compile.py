@@ -155,7 +155,6 @@ class Building:
             rows.stretch(len(self.nfa))
 
     def _source(self, end: End) -> int:
-        """The source at the end of a relative path."""
         found = self._numbers.get(end)
         if found is None:
             state = self._state(self.any_state, end.route)
