@@ -267,20 +267,17 @@ def test_a_node_more_is_one_more_to_look_at(
     work = []
     for times in (200, 400):
         patterns = [
-            (module, name, Counting(getattr(module, name)))
-            for module, name in (
-                *((offsets, name) for name in ("_TAG", "_CONTENT", "_ATTRIBUTE")),
-                (offsets, "_PIECE"),
-            )
+            (name, Counting(getattr(offsets, name)))
+            for name in ("TAG_PATTERN", "_CONTENT", "ATTRIBUTE_PATTERN", "_PIECE")
         ]
         document = before + "".join(repeated.format(n) for n in range(times)) + behind
         match = matcher.match(document, nodes="all")
         with monkeypatch.context() as patch:
-            for module, name, pattern in patterns:
-                patch.setattr(module, name, pattern)
+            for name, pattern in patterns:
+                patch.setattr(offsets, name, pattern)
             nodes = match.nodes("x")
         assert len(nodes) == len(set(nodes)) >= each * times
-        work.append(sum(pattern.count for *_, pattern in patterns))
+        work.append(sum(pattern.count for _, pattern in patterns))
     assert 0 < work[1] <= 2 * work[0] <= 200 * 2 * 10
 
 
