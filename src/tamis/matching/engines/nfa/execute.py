@@ -189,13 +189,13 @@ class Evaluation:
         """The strings of a source, and for each the index of its node among those of the state."""
         key = state, source
         if key not in self._strings:
-            owners, places = self._nodes(state, source)
+            owners, numbers = self._nodes(state, source)
             batch, values = self.batch, self._text_values
             if source.axis is Axis.ATTRIBUTE:
                 values = self._attribute_values
-                starts, ends = batch.value_start[places], batch.value_end[places]
+                starts, ends = batch.value_start[numbers], batch.value_end[numbers]
             elif source == given.TEXTS:
-                starts, ends = batch.text_start[places], batch.text_end[places]
+                starts, ends = batch.text_start[numbers], batch.text_end[numbers]
             else:
                 starts, ends = self._own_texts(state)
             pairs = zip(starts.tolist(), ends.tolist(), strict=True)
@@ -203,20 +203,20 @@ class Evaluation:
         return self._strings[key]
 
     def _nodes(self, state: int, source: Source) -> tuple[Int64, Int64]:
-        """The owners of strings, ascending; and the nodes that have them: places in the batch."""
+        """The owners of strings, ascending; and the numbers of the nodes with these strings."""
         key = state, source
         if key not in self._owners:
             own = self._rows[self._of(state), at.START]
             if source.axis is Axis.SELF:
                 self._owners[key] = np.arange(len(own)), own
             else:
-                places, events = self._candidates(source)
+                numbers, events = self._candidates(source)
                 owners = np.searchsorted(own, events)
                 inside = owners < len(own)
                 inside[inside] = own[owners[inside]] == events[inside]
                 if state == DOCUMENT_STATE:  # its number is that of an event of another document
                     inside[:] = False
-                self._owners[key] = owners[inside], places[inside]
+                self._owners[key] = owners[inside], numbers[inside]
         return self._owners[key]
 
     def _candidates(self, source: Source) -> tuple[Int64, Int64]:
@@ -227,8 +227,8 @@ class Evaluation:
         if source.test not in self._attributes:
             names = self.batch.attribute_name
             self._attributes[source.test] = np.flatnonzero(self._passes(source.test)[names])
-        places = self._attributes[source.test]
-        return places, self.batch.attribute_event[places]
+        numbers = self._attributes[source.test]
+        return numbers, self.batch.attribute_event[numbers]
 
     def _passes(self, test: NodeTest) -> Mask:
         count = len(self._vocabulary)
@@ -268,9 +268,9 @@ class Evaluation:
         return self.batch.attribute_values.tobytes()
 
 
-def _mask(places: Int64, count: int) -> Mask:
+def _mask(indices: Int64, count: int) -> Mask:
     mask = np.zeros(count, np.bool_)
-    mask[places] = True
+    mask[indices] = True
     return mask
 
 
@@ -292,7 +292,7 @@ class Strings:
         self._ids: Int64 = np.array(ids, np.int64)
 
     def find(self, question: Question) -> Int64:
-        """The places of those that pass a question, in no order."""
+        """The indices of the strings that pass a question, in no order."""
         literal = question.literal
         if question.functions or question.operator != "=" or isinstance(literal, float):
             return np.flatnonzero(self._where_distinct(question)[self._ids])
@@ -304,7 +304,7 @@ class Strings:
 
     @cached_property
     def _by_number(self) -> tuple[Int64, Int64]:
-        """The places of all, those of equal ones together; and where those of each begin."""
+        """The indices of all strings, grouped by distinct string; and where each group begins."""
         order = np.argsort(self._ids, kind="stable")
         return order, np.searchsorted(self._ids[order], np.arange(len(self._distinct) + 1))
 

@@ -65,8 +65,8 @@ class _TreeWalk:
         self.attribute_name = batch.attribute_name.tolist()
         self.text_event = _with_sentinel(batch.text_event)
         self.misc_starts = batch.misc_starts.tolist()
-        places = batch.misc_event.tolist(), batch.misc_text.tolist()
-        self.misc_places = list(zip(*places, strict=True))
+        misc_columns = batch.misc_event.tolist(), batch.misc_text.tolist()
+        self.misc_positions = list(zip(*misc_columns, strict=True))
         self.misc_name = batch.misc_name.tolist()
         self.next_attribute = self.next_text = self.next_misc = self.misc_end = 0
         self.kind, self.name = array("b"), array("i")
@@ -98,8 +98,8 @@ class _TreeWalk:
     def leaves(self, event: int, parent: int) -> None:
         """The text nodes, comments and PIs that follow an event directly."""
         while True:
-            misc, place = self.next_misc, (event, self.next_text)
-            if misc < self.misc_end and self.misc_places[misc] == place:
+            misc, position = self.next_misc, (event, self.next_text)
+            if misc < self.misc_end and self.misc_positions[misc] == position:
                 self.add(MISC, self.misc_name[misc], parent, misc)
                 self.next_misc += 1
             elif self.text_event[self.next_text] == event:
