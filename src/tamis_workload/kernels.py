@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.kernel import inlined, kernel
-from tamis.core.kernel.prototype import Rows
+from tamis.core.kernel.declare import Rows
 from tamis.events.model import INTEGER, STRING
 
 Words = NDArray[np.uint64]

@@ -23,7 +23,7 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import UsageError
 from tamis.core.index.matchset import MatchSet, Which, joined
 from tamis.core.kernel import kernel
-from tamis.core.kernel.prototype import Rows
+from tamis.core.kernel.declare import Rows
 from tamis.documents.batch import DocumentBatch, only
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import expanded_name

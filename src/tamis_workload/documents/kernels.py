@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.kernel import inlined, kernel
-from tamis.core.kernel.prototype import Rows
+from tamis.core.kernel.declare import Rows
 from tamis_workload.kernels import Words, below, draw
 
 Ints = NDArray[np.int64]

@@ -4,7 +4,7 @@ A kernel is plain Python that Numba can compile. It allocates nothing and raises
 arrays that the caller gives, and returns a count or a status.
 
 * ``@kernel``: Python calls it, and kernels may. Its annotations declare its signature
-  (:mod:`.prototype`).
+  (:func:`.declare.prototype_of`).
 * ``@called``: kernels alone call it. ``@inlined``: it is compiled into each caller.
 * An *intrinsic* (:func:`.declare.intrinsic`) is written in LLVM's terms, in the module of the same
   name with ``_llvm`` behind it. Beside it stands a twin in Python that says what it does.

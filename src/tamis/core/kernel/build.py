@@ -46,7 +46,7 @@ PACKAGES = ("tamis", "tamis_papers", "tamis_workload")
 _DECLARES = re.compile(r"^@kernel$", re.MULTILINE)
 _IMPORTS = re.compile(r"^from (tamis\w*\.[\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _HAS_LAYOUT = re.compile(
-    r"\.(kernels\b|\w*layout$|vectors$|program$|prototype$|core\.kernel\.(table|text|values|ahocorasick)$)"
+    r"\.(kernels\b|\w*layout$|vectors$|program$|core\.kernel\.(table|text|values|ahocorasick)$)"
 )
 
 
@@ -159,7 +159,7 @@ def _sources(modules: Iterable[str]) -> set[str]:
     Imports of other modules are not followed: kernels have constants of them, and types.
     """
     found: set[str] = set()
-    todo = [*modules, *(f"tamis.core.kernel.{name}" for name in ("build", "codegen", "prototype"))]
+    todo = [*modules, *(f"tamis.core.kernel.{name}" for name in ("build", "codegen", "declare"))]
     while todo:
         module = todo.pop()
         if module in found or not _file(module).is_file():

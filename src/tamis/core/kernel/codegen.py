@@ -20,8 +20,8 @@ from numba.core.callconv import CPUCallConv
 from numba.core.registry import cpu_target
 from numba.np.numpy_support import from_dtype
 
+from tamis.core.kernel.declare import Parameter, fields_of, hints_of, parameter_of, prototype_of
 from tamis.core.kernel.library import symbol_of
-from tamis.core.kernel.prototype import Parameter, fields_of, hints_of, parameter_of, prototype_of
 
 # Numba has types that are none to mypy.
 types: Any = numba_types

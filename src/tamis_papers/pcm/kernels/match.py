@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
-from tamis.core.kernel.prototype import Rows
+from tamis.core.kernel.declare import Rows
 from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.events.model import STRING
 from tamis_papers.pcm import layout as at

@@ -13,6 +13,7 @@ from tamis.core.kernel.bits import first, ones
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels import answers
 from tamis.matching.engines.automaton.kernels import facts as sets
 from tamis.matching.engines.automaton.kernels.starts import turn_to
 
@@ -33,13 +34,13 @@ def close(state: Int64, current: int, child_facts: int) -> int:
     follow_rules(state, current, child_facts)
     queries = taken = state[at.TAKEN]
     if child_facts != at.EMPTY and len(int32s(state, at.PROGRAM.sliced)):
-        taken = sets.take_slices(state, current, taken)
+        taken = answers.take_slices(state, current, taken)
     if child_facts != at.EMPTY:
         pass_on(state, child_facts, np.int64(info[row + at.INHERITED]))
     unload_facts(state, current, child_facts)
     result, answer = sets.intern_derived(state), at.NOTHING
     if taken:
-        answer = sets.intern_sliced(state, queries, taken)
+        answer = answers.intern_sliced(state, queries, taken)
         if answer < 0:
             return -at.FULL_ANSWERS
     if result < 0:

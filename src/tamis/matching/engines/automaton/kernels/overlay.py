@@ -15,6 +15,7 @@ from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels import answers
 from tamis.matching.engines.automaton.kernels import facts as sets
 from tamis.matching.engines.automaton.kernels.ends import holds, load_facts, unload_facts
 
@@ -210,16 +211,16 @@ def accept(state: Int64, query: int) -> int:
     """Report an answer of one query: DONE, or a status."""
     known = int32s(state, at.CACHE.query_answers)
     if known[query] == 0:
-        answers = int32s(state, at.SCRATCH.answers)
+        queries = int32s(state, at.SCRATCH.answers)
         sets.set_bit(uint8s(state, at.SCRATCH.answer_bits), query)
-        answers[0] = query
-        answer = sets.intern_answer(state, answers, 1)
+        queries[0] = query
+        answer = sets.intern_answer(state, queries, 1)
         if answer < 0:
             return at.FULL_ANSWERS
         known[query] = answer + 1
-    if not sets.can_report(state):
+    if not answers.can_report(state):
         return at.FULL_FOUND
-    sets.report(state, np.int64(known[query] - 1))
+    answers.report(state, np.int64(known[query] - 1))
     return at.DONE
 
 

@@ -13,6 +13,7 @@ from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels import answers
 from tamis.matching.engines.automaton.kernels import facts as sets
 from tamis.matching.engines.automaton.kernels.ends import close, closed, merge_facts
 from tamis.matching.engines.automaton.kernels.overlay import (
@@ -35,7 +36,7 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
         place: of the node, as a number.
         buffer: the field of the array that its string value is in, from ``start`` to ``end``.
     """
-    if not sets.can_report(state):
+    if not answers.can_report(state):
         return at.FULL_FOUND
     current = state[at.CURRENT]
     next = np.int64(int32s(state, at.CACHE.table)[current * state[at.WIDTH] + symbol])
@@ -67,9 +68,9 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
             return status
     state[at.CHILD_FACTS] = child_facts
     answer = np.int64(info[next * at.STATE_COLUMNS + at.ANSWER])
-    sets.add_occurrence(state, answer, place)
-    sets.report(state, answer)
-    sets.report(state, (value >> 32) - 1)
+    answers.add_occurrence(state, answer, place)
+    answers.report(state, answer)
+    answers.report(state, (value >> 32) - 1)
     return at.DONE
 
 
@@ -147,7 +148,7 @@ def scan(state: Int64) -> int:
         start, end = documents[document], documents[document + 1]
         if start < end:
             if not state[at.IS_OPEN]:
-                if not sets.can_report(state):
+                if not answers.can_report(state):
                     return at.FULL_FOUND
                 open_document(state, start)
             status = scan_document(state, end)
@@ -179,8 +180,8 @@ def open_document(state: Int64, start: int) -> None:
     state[at.TRUE_AT_MOST] = state[at.IS_SETTLED] = 0
     state[at.LOOK_AT] = NEVER if state[at.OCCURRENCES] == at.OCCURRENCES_ALL else state[at.QUERIES]
     answer = np.int64(int32s(state, at.CACHE.state_info)[at.START * at.STATE_COLUMNS + at.ANSWER])
-    sets.add_occurrence(state, answer, document << KIND_BITS | OF_DOCUMENT)
-    sets.report(state, answer)
+    answers.add_occurrence(state, answer, document << KIND_BITS | OF_DOCUMENT)
+    answers.report(state, answer)
 
 
 @called
@@ -233,11 +234,11 @@ def scan_document(state: Int64, end: int) -> int:
                 break
             answer = np.int64(info[U(next * at.STATE_COLUMNS + at.ANSWER)])
             if answer >= 0:
-                if not sets.can_report(state):
+                if not answers.can_report(state):
                     status = at.FULL_FOUND
                     break
-                sets.add_occurrence(state, answer, event << KIND_BITS | ELEMENT)
-                sets.report(state, answer)
+                answers.add_occurrence(state, answer, event << KIND_BITS | ELEMENT)
+                answers.report(state, answer)
                 if state[at.IS_SETTLED]:
                     break
             outer_states[U(depth)] = current
@@ -275,11 +276,11 @@ def scan_document(state: Int64, end: int) -> int:
             value = close_values[U(slot)]
             result = value & 0xFFFFFFFF
             answer = (value >> 32) - 1
-        if (answer >= 0 or event == end) and not sets.can_report(state):
+        if (answer >= 0 or event == end) and not answers.can_report(state):
             status = at.FULL_FOUND
             break
         if event == end:
-            sets.report(state, answer)
+            answers.report(state, answer)
             if is_overlaid(state, 0):
                 status = close_overlay(state, current, own, at.EMPTY, at.EMPTY, 0)
             break
@@ -290,7 +291,7 @@ def scan_document(state: Int64, end: int) -> int:
                 status = -outer
                 break
         if answer >= 0:
-            sets.report(state, answer)
+            answers.report(state, answer)
         if is_overlaid(state, depth):
             facts_around = np.int64(outer_child_facts[U(depth - 1)])
             status = close_overlay(state, current, own, facts_around, result, depth)
