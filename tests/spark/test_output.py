@@ -170,6 +170,43 @@ def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
     assert name.name == "r.parquet"
 
 
+def as_before(folder: Path) -> None:
+    """Make a folder of results what an earlier version made.
+
+    Times are in nanoseconds, and errors are of whole documents.
+    """
+    for file in (folder / "errors").iterdir():
+        pq.write_table(pq.read_table(file, partitioning=None).drop_columns("subscription"), file)
+    for file in (folder / MANIFEST).iterdir():
+        table = pq.read_table(file, partitioning=None)
+        modified = table["modified"].cast(pa.timestamp("ns", "UTC"))
+        table = table.set_column(2, "modified", modified)
+        pq.write_table(table, file)
+
+
+def test_results_of_an_earlier_version(tmp_path: Path) -> None:
+    """They are known, whatever their times are kept in, and get the schema of the new ones."""
+    files = [Listed("a.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, -1_500)]
+    folder = tmp_path / "k=1"  # which is no partition
+    with ParquetStore(folder).sink("old", "string") as sink:
+        ParquetStore(folder).publish(sink, write(sink, "<a/>", "<", run="old")._replace(read=files))
+    as_before(folder)
+    (old,) = (folder / MANIFEST).iterdir()
+    times = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
+    exact = pq.read_table(old, partitioning=None).set_column(2, "modified", times)
+    pq.write_table(exact, old)
+    assert ParquetStore(folder).not_in_manifest(files) == []
+    store = ParquetStore(folder)
+    store.prepare("string")
+    with store.sink("new", "string") as sink:
+        store.publish(sink, write(sink, "<b/>", "<b", run="new"))
+    others = [file._replace(modified=file.modified + 1_000) for file in files]
+    assert store.not_in_manifest([*files, *others]) == others
+    assert len({str(pq.read_schema(file)) for file in (folder / MANIFEST).iterdir()}) == 1
+    assert (len(read(folder)["matches"]), len(read(folder)["errors"])) == (3, 2)
+    assert sorted(os.listdir(folder)) == ["errors", "manifest", "matches"]
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_driver_dies_at_any_rename(

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import tamis
 from tamis.spark import job, program, run
 from tamis.spark.splits import list_files
+from tests.spark.test_output import as_before
 from tests.support.running import COMMAND, Outcome
 from tests.support.running import run as run_here
 
@@ -107,10 +108,11 @@ COLUMNS = {
 def test_others_read_what_was_written(
     spark: SparkSession, write: Callable[..., None], is_added: bool
 ) -> None:
-    """Spark, DuckDB and pandas; also where it was written by two runs."""
+    """Spark, DuckDB and pandas; also where it was added to what an earlier version wrote."""
     write(FILES)
     run(spark, {1: "//order"}, ["in/3.xml"], "out")
     if is_added:
+        as_before(Path("out"))
         run(spark, {1: "//order"}, ["in/2.xml", "in/3.xml"], "out", only_new=True)
     rows = {"matches": 1, "errors": is_added, "manifest": 1 + is_added}
     assert sorted(COLUMNS) == [name for name in sorted(os.listdir("out")) if name[0] != "."]
@@ -433,12 +435,13 @@ def test_what_one_part_could_not_read_is_told(
 def test_subscriptions_that_fail_on_a_document(
     spark: SparkSession, write: Callable[..., None], parts: int
 ) -> None:
-    """Each is a row of the errors, also beside those of another run; the others answer."""
+    """Each is a row of the errors, also beside those of an earlier version; the others answer."""
     deep = "<a>" * 3000 + "</a>" * 3000  # deeper than libxml2's own limit
     write({"in/1.xml": "<a>", "in/2.xml": deep, "in/3.xml": "<a/>"})
     asked = {1: "//a/a", 2: "//a[last()]", 3: "//a[last() = 2]", 4: "//a"}
     matcher = tamis.compile(asked, unsupported="slow", limits=tamis.Limits(depth=5000))
     run(spark, matcher, "in/1.xml", "out", only_new=True)
+    as_before(Path("out"))
     whole = program(matcher)
     made = program(matcher, bytes_max=whole.size // parts + parts)
     assert len(made.partitions) == parts

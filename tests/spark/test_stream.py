@@ -178,6 +178,15 @@ def test_a_log_of_arrivals(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+def test_a_checkpoint_of_an_earlier_version(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write({"in/1.xml": "<a/>", "checkpoint/sources/0/0": "v1"})
+    with pytest.raises(tamis.UsageError, match="checkpoint is of an earlier version of Tamis"):
+        answer(spark, {"x": "//a"}, "out")
+
+
+@pytest.mark.spark
 def test_files_of_the_folder_itself(spark: SparkSession, write: Callable[..., None]) -> None:
     """Not those of folders in it, nor of one whose name its own is a pattern of."""
     write({"in/1.xml": "<a/>", "in/k=1/2.xml": "<a/>", "in/j=2/s=3/3.xml": "<a/>"})
@@ -357,6 +366,32 @@ def test_into_postgresql(spark: SparkSession, write: Callable[..., None], databa
     assert rows_in(database, skipped) == [(None, "subscription-syntax")]
     with pytest.raises(tamis.UsageError, match="ids of the type bigint"):
         answer(spark, {"x": "//a"}, database)
+
+
+@pytest.mark.spark
+def test_a_database_of_an_earlier_version(
+    spark: SparkSession, write: Callable[..., None], database: str
+) -> None:
+    """It has no column of subscriptions that fail on a document, which are added."""
+    deep = "<a>" * 3000 + "</a>" * 3000  # deeper than libxml2's own limit
+    write({"in/1.xml": deep, "in/2.xml": "<a>"})
+    PostgresStore(database).prepare("bigint")
+    with psycopg.connect(database) as connection:
+        connection.execute("ALTER TABLE tamis_errors DROP COLUMN subscription")
+        connection.execute(
+            "CREATE UNIQUE INDEX tamis_errors_key ON tamis_errors "
+            "(batch, md5(document), record, line, md5(message)) NULLS NOT DISTINCT"
+        )
+    with pytest.raises(tamis.UsageError, match="ids of the type bigint"):
+        answer(spark, {"x": "//a"}, database)
+    asked = {1: "//a[last()]", 2: "//a[last() = 2]", 3: "//a/a"}
+    matcher = tamis.compile(asked, unsupported="slow", limits=tamis.Limits(depth=5000))
+    (done,) = answer(spark, matcher, database)
+    assert done[2:4] == (1, 3)
+    query = "SELECT code, subscription FROM tamis_errors ORDER BY 2"
+    assert rows_in(database, query) == [
+        ("document-lxml", 1), ("document-lxml", 2), ("document-malformed", None)
+    ]  # fmt: skip
 
 
 @pytest.mark.spark

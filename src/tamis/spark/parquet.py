@@ -20,7 +20,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,6 +126,25 @@ class ParquetStore:
                     "subscriptions are not: name another folder"
                 )
             break
+        self._update_files({ERRORS: schemas(id_type)[ERRORS], MANIFEST: MANIFEST_SCHEMA})
+
+    def _update_files(self, schemas: Mapping[str, pa.Schema]) -> None:
+        """Rewrite the files of earlier versions, so that those of a folder have one schema.
+
+        Each is replaced at once by one with the same rows: the columns that it lacks, at its end,
+        are null. Files that others put there stay.
+        """
+        with self._failure_reported(), self._staging("update") as staging:
+            for name, schema in schemas.items():
+                for file in (self.folder / name).glob("*.parquet"):
+                    if not _is_older(_schema_of(file), schema):
+                        continue
+                    table = _read(file)
+                    for field in list(schema)[table.num_columns :]:
+                        table = table.append_column(field, pa.nulls(len(table), field.type))
+                    _write(table.cast(schema, safe=False), staging / name / file.name)
+                    (staging / name / file.name).rename(file)
+                    to_disk(self.folder / name)
 
     def manifest(self) -> pa.Table:
         """What was read, by all runs."""
@@ -147,7 +166,7 @@ class ParquetStore:
     def not_in_manifest(self, files: Sequence[FileStatus]) -> list[FileStatus]:
         """Those files that are not in the manifest as they are now.
 
-        Times are compared in whole microseconds, since Spark reads no nanoseconds.
+        Times are compared in whole microseconds: manifests of earlier versions have nanoseconds.
         """
         keys = ["file", "size", "modified"]
         table = as_in_manifest(files)
@@ -354,6 +373,12 @@ def _schema_of(path: Path, *columns: str) -> pa.Schema:
     except (KeyError, OSError, pa.ArrowException) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     return schema
+
+
+def _is_older(found: pa.Schema, schema: pa.Schema) -> bool:
+    """Whether a file has the columns of a schema as they were: fewer, or of other types."""
+    columns = len(found)
+    return bool(found.names == schema.names[:columns] and found.types != schema.types)
 
 
 def _read(path: Path, columns: list[str] | None = None) -> pa.Table:

@@ -39,6 +39,8 @@ _TABLES = (
         message text NOT NULL, line bigint, "column" bigint, "offset" bigint, subscription {ids}
     )
     """,
+    "ALTER TABLE tamis_errors ADD COLUMN IF NOT EXISTS subscription {ids}",
+    "DROP INDEX IF EXISTS tamis_errors_key",  # of an earlier version, without subscription
     """
     CREATE UNIQUE INDEX IF NOT EXISTS tamis_errors_rows_key
     ON tamis_errors (

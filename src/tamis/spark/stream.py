@@ -256,6 +256,11 @@ class _Batches:
 def _name_of(checkpoint: Path) -> str:
     """A name for the stream, which is kept with its checkpoint: another one has other batches."""
     file = checkpoint / "tamis-stream"
+    if (checkpoint / "sources").exists() and not (checkpoint / LOG).exists():
+        raise UsageError(
+            f"the checkpoint {checkpoint} is of an earlier version of Tamis, which noted the files "
+            "that were read in another way: name another folder for it"
+        )
     try:
         checkpoint.mkdir(parents=True, exist_ok=True)
         if not file.exists() or not file.stat().st_size:
