@@ -186,7 +186,7 @@ def as_before(folder: Path) -> None:
 
 def test_results_of_an_earlier_version(tmp_path: Path) -> None:
     """They are known, whatever their times are kept in, and get the schema of the new ones."""
-    files = [Listed("a.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, -1_500)]
+    files = [FileStatus("a.xml", 3, 1_700_000_000_123_456_789), FileStatus("b.xml", 4, -1_500)]
     folder = tmp_path / "k=1"  # which is no partition
     with ParquetStore(folder).sink("old", "string") as sink:
         ParquetStore(folder).publish(sink, write(sink, "<a/>", "<", run="old")._replace(read=files))
