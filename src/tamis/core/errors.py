@@ -41,7 +41,7 @@ errors can be pickled, so they cross process borders whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 SubscriptionId = str | int
@@ -54,7 +54,7 @@ class TamisError(Exception):
 
     def __post_init__(self) -> None:
         """Of errors with fields: these are its ``args``, by which Python shows and pickles it."""
-        self.args = tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        self.args = tuple(vars(self).values())
 
 
 @dataclass(eq=False, repr=False)
@@ -376,6 +376,9 @@ class UnknownSubscription(SubscriptionIdError, UsageError):  # noqa: N818 - says
     code = "subscription-unknown"
 
     message: str = "there is no such subscription"
+
+    def __str__(self) -> str:
+        return f"subscription None: {self.message}" if self.id is None else super().__str__()
 
 
 class EngineRefused(UsageError):  # noqa: N818 - says what happened

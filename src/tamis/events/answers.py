@@ -54,7 +54,7 @@ class EventMatch:
         return self._answers.numbers(self._number)
 
     def __len__(self) -> int:
-        return len(self.indices) if self._count < 0 else self._count
+        return self._answers.count(self._number) if self._count < 0 else self._count
 
     def __iter__(self) -> Iterator[SubscriptionId]:
         ids = self._answers.ids(self._number)
@@ -103,6 +103,13 @@ class EventAnswers:
         if not starts:
             return self.matches.numbers(event)
         return self._numbers[starts[event] : starts[event + 1]]
+
+    def count(self, event: int) -> int:
+        """How many matches an event has, without an array of them."""
+        starts = self._starts
+        if self.errors or not starts:
+            return len(self.numbers(event))
+        return starts[event + 1] - starts[event]
 
     def ids(self, event: int) -> list[SubscriptionId]:
         """The ids of an event's matches; filters have numbers."""

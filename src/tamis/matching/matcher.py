@@ -306,9 +306,12 @@ class CompiledMatcher(DocumentMatcher):
         from tamis.matching import saved  # noqa: PLC0415 - imports kernels
 
         assignments = self._batches.assignments
-        if self.schema is not None and any(a.engine.heuristics for a, _ in assignments):
+        pruning = " and ".join(
+            part.engine.name for part, _ in assignments if part.engine.heuristics
+        )
+        if self.schema is not None and pruning:
             raise UsageError(
-                f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD"
+                f"what {pruning} pruned with a DTD cannot be saved: compile without the DTD"
             )
         asked = self.subscriptions, self.named_engine, self.limits
         compiled = saved.Compiled(*asked, assignments, self._batches.subscribers)

@@ -117,7 +117,9 @@ reference, nfa, pma
     left = np.delete(np.arange(len(given.others)), unstreamed.numbers - len(given.plain))
     is_auto = is_one_of(engine, ("auto",))
     streamed = [*_divided(given, left)] if is_auto else [_named(ENGINES.named(engine), given, left)]
-    return [part for part in (*streamed, unstreamed) if len(part.numbers)] or streamed[:1]
+    # One of them stays, though it has no queries: it compares documents with a DTD.
+    streamed = [part for part in streamed if len(part.numbers)] or streamed[:1]
+    return [*streamed, unstreamed] if len(unstreamed.numbers) else streamed
 
 
 def unstreamed_of(queries: Queries) -> Assignment:

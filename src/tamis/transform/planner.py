@@ -183,8 +183,10 @@ class Plans:
             "relative" if is_one_of(strategy, ("auto", "reference")) else strategy
         )
         if schema is not None and not self._shaped_by.takes_schema:
+            others = [name for name in STRATEGIES.names() if STRATEGIES.named(name).takes_schema]
             raise UsageError(
-                f"the strategy {strategy!r} makes no use of a DTD: leave it out, or choose another"
+                f"the strategy {strategy!r} needs no DTD: leave it out, "
+                f"or choose from {', '.join(others)}"
             )
         self._nodes_max = nodes_max
         self._schema = schema
