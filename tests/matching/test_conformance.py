@@ -58,6 +58,14 @@ def test_departures_are_noticed(engine: str, how: str, dtd: Path) -> None:
     assert matcher.schema_violations == 2
 
 
+def test_violations_are_noticed_though_lxml_answers_all(dtd: Path) -> None:
+    matcher = tamis.compile({"l": "//note[last()]"}, unsupported="slow", dtd=dtd)
+    assert list(matcher.match(DEPARTED["edge"])) == ["l"]
+    assert (matcher.schema_violations, matcher.first_violation) == (1, "note in book")
+    with pytest.raises(UsageError, match="what automaton pruned with a DTD cannot be saved"):
+        matcher.save(dtd.parent / "l.tamis")
+
+
 @pytest.mark.parametrize("engine", PRUNING)
 def test_trusted_documents_are_not_looked_at(engine: str, dtd: Path) -> None:
     """What was pruned is asked as it is: the only way to see that the check is off."""
