@@ -117,8 +117,6 @@ reference, nfa, pma
     left = np.delete(np.arange(len(given.others)), unstreamed.numbers - len(given.plain))
     is_auto = is_one_of(engine, ("auto",))
     streamed = [*_divided(given, left)] if is_auto else [_named(ENGINES.named(engine), given, left)]
-    # One of them stays, though it has no queries: it compares documents with a DTD.
-    streamed = [part for part in streamed if len(part.numbers)] or streamed[:1]
     return [*streamed, unstreamed] if len(unstreamed.numbers) else streamed
 
 
@@ -161,15 +159,19 @@ def _named(engine: Engine, queries: Queries, others: Indices) -> Assignment:
 
 
 def _divided(queries: Queries, left: Indices) -> Iterator[Assignment]:
-    """The plain queries and some others, each for the first engine that takes it."""
+    """The plain queries and some others, each for the first engine that takes it.
+
+    There is an assignment though there are none: its engine compares documents with a DTD.
+    """
     plain_left = len(queries.plain)
+    is_empty = not plain_left and not len(left)
     for engine in AUTOMATIC:
         reasons = [engine.refuses(queries.others[number]) for number in left.tolist()]
         is_mine = np.array([reason is None for reason in reasons], np.bool_)
         mine, left = left[is_mine], left[~is_mine]
         plain = plain_left if engine.takes_plain else 0
         plain_left -= plain
-        if plain or len(mine) or not queries:
+        if plain or len(mine) or is_empty:
             yield _assigned(engine, queries, plain, mine)
             log.info("engine %s: %d of %d queries", engine.name, plain + len(mine), len(queries))
         for reason, count in Counter(filter(None, reasons)).items():
