@@ -12,7 +12,7 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
-from tamis.core.kernel.table import GOLDEN, mixed, slot_finder
+from tamis.core.kernel.table import mixed, slot_finder
 from tamis.events import kernels
 from tamis.events.model import BOOLEAN, CONTAINS, EQ, FLOAT, GE, GT, INTEGER, LE, LT, NE, STRING
 from tamis_papers.sff import layout as at
@@ -60,8 +60,9 @@ def number_distinct(
     """
     count = 0
     for place in range(len(groups)):
-        hash = mixed(values[place]) + mixed(groups[place] << 1 | kinds[place]) * GOLDEN
-        slot = find_triple(slots, mixed(hash), (groups, kinds, values, firsts), place)
+        key = U(groups[place]) << U(8) | U(kinds[place])
+        hash = mixed(U(values[place]) + mixed(key))
+        slot = find_triple(slots, hash, (groups, kinds, values, firsts), place)
         if slots[slot] == 0:
             firsts[count] = place
             count += 1
