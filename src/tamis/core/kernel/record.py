@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel.declare import WideArray, intrinsic
-from tamis.core.kernel.library import address_of, flat
+from tamis.core.kernel.library import address_of
 
 
 def fields(arrays: Any, start: int) -> Any:
@@ -57,11 +57,18 @@ def register(state: Int64, field: int, arrays: Sequence[Any]) -> None:
         TypeError: one is not an array, or is not contiguous.
     """
     words: list[int] = []
-    for array in flat(arrays):
-        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
-            raise TypeError("kernels use contiguous arrays alone")
-        words += (address_of(array), array.size)
+    _add_addresses(words, arrays)
     state[field : field + len(words)] = words
+
+
+def _add_addresses(words: list[int], arrays: Sequence[Any]) -> None:
+    for array in arrays:
+        if isinstance(array, np.ndarray) and array.flags.c_contiguous:
+            words += (address_of(array), array.size)
+        elif isinstance(array, tuple):
+            _add_addresses(words, array)
+        else:
+            raise TypeError("kernels use contiguous arrays alone")
 
 
 @intrinsic

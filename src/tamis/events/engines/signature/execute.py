@@ -51,7 +51,8 @@ class SignatureSearcher:
         """The matches of all events: where those of each begin, and numbers."""
         state, words = self._state, self._state.words
         count = len(events.is_bad)
-        state.reserve(count + 1, "found_starts")
+        if len(state.arrays.found_starts) <= count:  # for a single event, each call counts
+            state.reserve(count + 1, "found_starts")
         if len(state.arrays.tile_keys) < 2 * len(events.names):
             longest = 2 * int(np.diff(events.event_starts).max(initial=0))
             state.reserve(longest, "tile_keys", "tile_ranks", "tile_attributes")
