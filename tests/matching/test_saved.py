@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import pickle
 import threading
 from collections.abc import Callable, Mapping
@@ -258,6 +259,19 @@ def test_where_there_is_none(tmp_path: Path) -> None:
         matcher.save(tmp_path / "no" / "folder")
     with pytest.raises(tamis.UsageError, match="cannot write"):
         matcher.save("nul\0")
+
+
+def test_what_is_replaced(tmp_path: Path) -> None:
+    """A link stays a link; a pipe or a device is not replaced by a file."""
+    link, pipe = tmp_path / "link.tamis", tmp_path / "pipe"
+    link.symlink_to(tmp_path / "real.tamis")
+    tamis.compile({"x": "//a"}).save(link)
+    assert link.is_symlink()
+    assert list(tamis.load(tmp_path / "real.tamis").match("<a/>")) == ["x"]
+    os.mkfifo(pipe)
+    with pytest.raises(tamis.UsageError, match="it is not a regular file"):
+        tamis.compile({"x": "//a"}).save(pipe)
+    assert pipe.is_fifo()
 
 
 def test_a_program_is_no_file_of_subscriptions(path: Path) -> None:

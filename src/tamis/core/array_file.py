@@ -22,6 +22,7 @@ accidents, not attacks: the reader must still check what the arrays mean.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
@@ -121,7 +122,13 @@ def _header(checksum: int, table_bytes: int, file_bytes: int) -> bytes:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file that replaces the one at ``path`` at the end, unless an error is raised."""
+    """A temporary file that replaces the one at ``path`` at the end, unless an error is raised.
+
+    A symbolic link stays, and its target is replaced. Devices and pipes are refused.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file")
     beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with beside.open("xb") as file:
