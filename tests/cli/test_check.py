@@ -35,7 +35,7 @@ def test_every_bad_one_is_told_and_counted(write: Write) -> None:
         "      ^\n"
         "  hint: --unsupported slow has lxml evaluate it\n"
         "tamis: s: 2 of 3 subscriptions cannot be used\n"
-        "tamis: what is not supported, --unsupported slow answers through lxml\n"
+        "tamis: --unsupported slow evaluates unsupported expressions with lxml\n"
     )
 
 

@@ -63,7 +63,9 @@ def test_in_processes_of_their_own(program: Path) -> None:
     compiled = run_process(*words, "--output", "warm.tamis", "--warm", "in")
     assert compiled.status == 3
     assert compiled.out == ""
-    assert compiled.err.startswith("tamis: warning: left out: in/3.xml: line 1, column ")
+    assert compiled.err.startswith(
+        "tamis: warning: --warm skips a document: in/3.xml: line 1, column "
+    )
     assert Path("warm.tamis.cache").exists()
     assert Path("warm.tamis").read_bytes() == program.read_bytes()
     for path in ("warm.tamis", program):
@@ -145,9 +147,21 @@ def test_a_program_that_cannot_be_written() -> None:
     words = ["compile", "--subscriptions", "s.tsv", "--namespaces", "ns.tsv", "--output"]
     for output in ("no/folder/s.tamis", "in"):
         outcome = run(*words, output)
-        assert outcome.status == 2
+        assert outcome.status == 1
         assert outcome.err.startswith(f"tamis: cannot write {output}: ")
     assert not list(Path().rglob("*.tmp"))
+
+
+@pytest.mark.usefixtures("program")
+@pytest.mark.parametrize("document", ["none.xml", "in/3.xml", "empty"])
+def test_a_program_without_a_warm_cache_is_reported(document: str) -> None:
+    Path("empty").mkdir()
+    words = ["compile", "--subscriptions", "s.tsv", "--namespaces", "ns.tsv"]
+    outcome = run(*words, "--output", "s.tamis", "--warm", document)
+    assert (outcome.status, outcome.out) == (3, "")
+    assert "tamis: --warm: no document can be read: s.tamis has no warm cache\n" in outcome.err
+    assert not Path("s.tamis.cache").exists()
+    assert run("match", "--program", "s.tamis", "in/1.xml").answers == {"in/1.xml": ["large", "3"]}
 
 
 def test_a_damaged_cache_costs_no_answer(program: Path) -> None:

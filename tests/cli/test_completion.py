@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tamis.cli import arguments, explain, match_events
 from tamis.cli.options import COMPLETIONS
+from tamis.core.index import Choices
+from tamis.events import planner as events_planner
+from tamis.matching import planner as matching_planner
+from tamis.transform import planner as transform_planner
 from tests.support.running import run
 
 SHELLS = ("bash", "zsh", "fish")
@@ -40,6 +45,9 @@ def test_they_are_printed_and_a_shell_can_read_them(shell: str, tmp_path: Path) 
         (["-"], {"-V", "--version", "-h", "--help"}),
         (["match", "--sub"], {"--subscriptions"}),
         (["match", "--unsupported", ""], {"refuse", "slow"}),
+        (["match", "--engine", ""], {"auto", "automaton", "reference", "nfa", "pma"}),
+        (["match-events", "--engine", "s"], {"signature", "sff"}),
+        (["explain", "--strategy", "pa"], {f"path-sharing-f{end}" for end in ("", "w", "wr")}),
         (["match", "--concatenated", ""], set()),  # a document: its value is behind =
         (["workload", "t"], {"twigs", "transformations"}),
         (["workload", "queries", "--sel"], {"--selectivity"}),
@@ -59,6 +67,18 @@ def test_bash_completes(line: list[str], expected: set[str]) -> None:
         ["bash", "-c", code, "bash", *words], capture_output=True, check=True, text=True
     )
     assert (set(done.stdout.split()), done.stderr) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    ("listed", "choices"),
+    [
+        (arguments.ENGINES, matching_planner.ENGINES),
+        (match_events.ENGINES, events_planner.ENGINES),
+        (explain.STRATEGIES, transform_planner.STRATEGIES),
+    ],
+)
+def test_help_and_completions_list_every_name(listed: tuple[str, ...], choices: Choices) -> None:
+    assert set(listed) == {"auto", "reference", *choices.names()}
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")

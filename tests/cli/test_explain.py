@@ -137,6 +137,36 @@ def test_an_expression_that_cannot_be_used_is_told(expression: str) -> None:
     assert "^" in outcome.err
 
 
+def test_a_hint_names_an_option_that_some_command_has(write: Write) -> None:
+    write({"1.xml": "<a/><b/>"})
+    outcome = run("explain", "//a[last()]")
+    assert outcome.err.endswith("hint: tamis match --unsupported slow has lxml evaluate it\n")
+    outcome = run("explain", "//a", "1.xml")
+    assert "are read with tamis match --concatenated\n" in outcome.err
+    write({"s.tsv": "//a[last()]\n"})
+    outcome = run("check", "--subscriptions", "s.tsv")
+    assert "hint: --unsupported slow has lxml evaluate it\n" in outcome.err
+
+
+def test_a_value_that_only_select_evaluates_is_explained(write: Write) -> None:
+    write({"1.xml": "<a><book/><book/></a>"})
+    outcome = run("explain", " count(//book)")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out == (
+        "count(//book)\n"
+        "└─ the number of nodes\n"
+        "   ├─ descendant-or-self::node()\n"
+        "   └─ child::book\n"
+        "tamis select evaluates it; a subscription cannot use it: "
+        "count() is supported over child and attribute steps only\n"
+    )
+    assert run("select", "count(//book)", "1.xml").out == "2\n"
+    assert run("explain", "count(//book)", "1.xml").out == "2: count(//book)\n"
+    assert run("explain", "count(//book) > 2", "1.xml").out == "false: count(//book) > 2\n"
+    outcome = run("explain", "count(//book)", "1.xml", "--limit", "depth=1")
+    assert (outcome.status, "1.xml: " in outcome.err) == (3, True)
+
+
 def test_an_event_is_explained(write: Write) -> None:
     expression = 'area = "a1" and temp > 30 or wind > 20'
     outcome = run("explain", "--events", expression)

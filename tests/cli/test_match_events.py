@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
+import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -217,6 +219,19 @@ def test_wrong_usage(options: tuple[str, ...], message: str) -> None:
     outcome = run(*ALARMS, *options, stdin=b"")
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err.startswith(f"tamis: {message}")
+
+
+def test_an_archive_is_refused() -> None:
+    with zipfile.ZipFile("events.zip", "w") as archive:
+        archive.write("events.ndjson")
+    with tarfile.open("events.tar.gz", "w:gz") as packed:
+        packed.add("events.ndjson")
+    for name in ("events.zip", "events.tar.gz"):
+        outcome = run(*ALARMS, "good.ndjson", name)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert outcome.err == (
+            f"tamis: {name} is an archive: unpack it, and give the files in it\n"
+        )
 
 
 def test_bad_subscriptions_are_all_listed(write: Write) -> None:

@@ -224,7 +224,7 @@ def test_lxml_selects_nodes_and_values(write: Write) -> None:
     assert (outcome.status, "namespace nodes" in outcome.results[0]["error"]) == (3, True)
     refused = run("select", "//a[last()]", "1.xml")
     assert refused.status == 2
-    assert "--unsupported slow answers through lxml" in refused.err
+    assert "--unsupported slow evaluates unsupported expressions with lxml" in refused.err
 
 
 DEFAULT = "give --default-ns"

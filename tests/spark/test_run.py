@@ -498,7 +498,6 @@ def test_what_a_driver_left_that_died_is_removed(
         (["--input", "in", "--conf", "spark.x"], "--conf spark.x: expected KEY=VALUE"),
         (["--input", "in", "--engine", "warp"], "there is no engine 'warp'"),
         (["--input", "in", "--namespaces", "gone"], "cannot read gone"),
-        (["--input", "in", "--output", "/dev/null/x"], "cannot write /dev/null/x"),
         (["--input", "in", "--unsupported", "maybe"], "Invalid value for '--unsupported'"),
     ],
 )
@@ -506,6 +505,13 @@ def test_wrong_usage(write: Callable[..., None], arguments: list[str], message: 
     write(FILES)
     outcome = run_here(*ARGUMENTS, *arguments)
     assert (outcome.status, message in outcome.err) == (2, True), outcome.err
+
+
+def test_an_output_that_cannot_be_written(write: Callable[..., None]) -> None:
+    write(FILES)
+    outcome = run_here(*ARGUMENTS, "--input", "in", "--output", "/dev/null/x")
+    assert (outcome.status, outcome.out) == (1, "")
+    assert outcome.err.startswith("tamis: cannot write /dev/null/x: ")
 
 
 @pytest.mark.spark

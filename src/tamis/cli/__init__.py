@@ -2,8 +2,8 @@
 
 Each command is a function in a module of its name; ``compile`` is in ``match``, ``schema`` in
 ``explain``, ``completion`` in ``options``. What commands share is beside them: ``options`` (how
-functions become commands), ``arguments`` (what is asked), ``documents`` (which are read),
-``console`` (results, messages and the exit status).
+functions become commands), ``arguments`` (common options), ``documents`` (input), ``console``
+(results, messages and the exit status).
 
 A command's module is imported when the command is called, and modules import Tamis's engines, lxml,
 rich and Spark inside functions: so ``tamis --help`` needs none of them, and a command only its own.
@@ -18,16 +18,17 @@ __all__ = ["app", "main"]
 
 EXIT_STATUS = """\b
 Exit status:
-  0    all documents, or events, were answered
-  1    the results could not be written; of check --against: there are differences
-  2    wrong usage, a pattern that no file fits, or a bad subscription
-  3    some document or event was in error; the others were answered; or no document has a --record
+  0    every document or event was answered
+  1    the output cannot be written, or check --against printed a difference
+  2    wrong usage, a pattern that matches no file, or a bad subscription
+  3    a document or event is in error, and the others were answered;
+       or no document has records (--record)
   130  interrupted
 """
 
 
-def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
+def _print_version(context: click.Context, _: click.Parameter, is_set: bool) -> None:
+    if is_set:
         click.echo(f"tamis {__version__}")
         context.exit()
 
@@ -37,31 +38,31 @@ app = Commands(
     {
         "match": "Match documents against subscriptions.",
         "match-events": "Match events against subscriptions.",
-        "transform": "Make of documents the messages that subscriptions want.",
-        "compile": "Compile subscriptions and save them.",
-        "check": "Check that subscriptions can be used.",
+        "transform": "Transform documents into messages for subscriptions.",
+        "compile": "Compile subscriptions and save the program.",
+        "check": "Check subscriptions for errors.",
         "select": "Print the nodes that an expression selects, or its value.",
         "explain": "Explain an expression, or its answer to a document.",
         "run": "Match files against subscriptions on Spark.",
-        "schema": "Show what a DTD permits.",
+        "schema": "Show the structure that a DTD permits.",
         "workload": "Generate subscriptions, documents and events.",
-        "completion": "Print the completion of a shell.",
+        "completion": "Print a completion script for a shell.",
     },
     package=__name__,
     modules={"compile": "match", "schema": "explain", "completion": "options"},
-    help="""Matches XML documents against XPath subscriptions, and events against theirs.
+    help="""Matches XML documents and events against standing subscriptions.
 
-    Results go to standard output, one JSON object a line; messages go to standard error.
+    Prints results on standard output, one JSON object per line, and messages on standard error.
     """,
     epilog=EXIT_STATUS,
-    options=[
+    params=[
         click.Option(
             ["-V", "--version"],
             is_flag=True,
             is_eager=True,
             expose_value=False,
             callback=_print_version,
-            help="Print it and end.",
+            help="Print the version and exit.",
         )
     ],
 )

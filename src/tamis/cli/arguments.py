@@ -1,4 +1,4 @@
-"""What several commands are asked in the same words: subscriptions, documents, DTDs."""
+"""Options of several commands: subscriptions, namespaces, limits, DTDs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from click.exceptions import Exit
 
@@ -24,92 +24,87 @@ if TYPE_CHECKING:
     from tamis.schema.graph import SchemaGraph
 
 _SUBSCRIPTIONS = Option(
-    help="One subscription a line: id, tab, expression; a line without a tab is an expression "
-    "whose id is its line number. Lines that begin with # are comments, blank lines are skipped. "
-    'In *.ndjson: one {"id": …, "expression": "…"} a line. UTF-8.'
+    help="A UTF-8 file with one subscription per line: id, tab, expression. Without a tab, the "
+    "line is an expression, and its id is the line number. Blank lines and lines that begin with # "
+    'are skipped. In *.ndjson, each line is {"id": …, "expression": "…"}.'
 )
 SubscriptionsFile = Annotated[Path, _SUBSCRIPTIONS]
 SubscriptionsOrProgram = Annotated[Path | None, _SUBSCRIPTIONS]
 ProgramFile = Annotated[
-    Path | None, "Instead of subscriptions: what tamis compile has made of them."
+    Path | None, "A program that tamis compile saved, instead of --subscriptions."
 ]
 Unsupported = Annotated[
     Literal["refuse", "slow"],
-    "XPath outside the streamed fragment: refuse it, or evaluate it slowly, with lxml, "
-    "document by document.",
+    "What to do with XPath that Tamis does not support. refuse: report an error. slow: evaluate "
+    "it with lxml, one document at a time.",
 ]
 LimitSettings = Annotated[
     list[str] | None,
     Option(
         "--limit",
         metavar="NAME=VALUE",
-        help="Change a limit on what a subscription or a document may cost, as depth=5000; errors "
-        "name the limit that was reached. May be given several times.",
+        help="Change a limit on the size or cost of subscriptions and documents, such as "
+        "depth=5000. Errors name the limit that was reached. Repeatable.",
     ),
 ]
 EncodingRule = Annotated[
     Literal["check", "ignore"],
-    "The encoding that documents declare: check it, or ignore it, and read documents by "
-    "their byte order mark, or as UTF-8.",
+    "What to do with the encoding that a document declares. check: a wrong declaration is an "
+    "error. ignore: read the document by its byte order mark, or else as UTF-8.",
 ]
-SkipBad = Annotated[bool, "Go on without the subscriptions that cannot be used."]
+SkipBad = Annotated[bool, "Skip bad subscriptions, with a warning, instead of stopping."]
+ENGINES = ("auto", "automaton", "reference", "nfa", "pma")
 EngineName = Annotated[
     str,
     Option(
         metavar="NAME",
-        help="Use this engine, or refuse where it cannot serve: automaton, reference, nfa or pma.",
+        known=ENGINES,
+        help=f"The engine: {', '.join(ENGINES)}. A named engine refuses queries that it does not "
+        "support.",
     ),
 ]
 Threads = Annotated[
     int | None,
     Option(
-        metavar="N",
-        min=1,
-        help="How many threads match at once.",
-        show_default="as many as there are usable cores",
+        metavar="N", min=1, help="The number of threads.", show_default="the number of usable cores"
     ),
 ]
 Output = Annotated[
     Path | None,
-    "Write the results to this file instead of standard output. It is replaced when "
-    "all results are there, so that it is never half written.",
+    "Write the results to this file instead of standard output. The command replaces the file "
+    "when the results are complete.",
 ]
 RootNames = Annotated[
     list[str] | None,
     Option(
         metavar="NAME",
-        help="An element that documents begin with; or several of these. Without it: the one in "
-        "the DOCTYPE, or else those that no other element names as its content.",
+        help="A root element of documents. Repeatable. Default: the element in the DOCTYPE, or "
+        "else every element that no other element contains.",
     ),
 ]
 CatalogFolders = Annotated[
     list[Path] | None,
     Option(
         metavar="FOLDER",
-        help="Where to look for files that the DTD refers to, after its own folder; or several of "
-        "these. Nothing is ever fetched.",
+        help="A folder with files that the DTD refers to, searched after the DTD's own folder. "
+        "Repeatable. Tamis fetches nothing from the network.",
     ),
 ]
 DtdTrust = Annotated[
     bool,
-    "Documents are known to be valid: do not look whether they keep to the DTD. Answers "
-    "about those that do not may be wrong.",
+    "Assume that every document is valid, and do not check it against the DTD. Answers about "
+    "invalid documents may be wrong.",
 ]
-DTD_HELP = "A DTD (*.dtd, *.mod, *.ent), or a document with a DOCTYPE."
-
-
-class _Declared(TypedDict):
-    namespaces: dict[str, str]
-    default_namespace: str | None
+DTD_HELP = "A DTD (*.dtd, *.mod, *.ent) or a document with a DOCTYPE."
 
 
 class Namespaces(NamedTuple):
     """The namespaces that are declared for expressions.
 
     Options:
-        file: The prefixes that expressions use: one prefix and its URI a line.
-        prefixes: Declare a prefix that expressions use. May be given several times.
-        default: The namespace of elements that expressions name without a prefix.
+        file: A file that declares prefixes for expressions: one prefix and its URI per line.
+        prefixes: Declare one prefix for expressions. Repeatable.
+        default: The namespace of element names without a prefix in expressions.
     """
 
     file: Annotated[Path | None, Option("--namespaces")] = None
@@ -118,7 +113,7 @@ class Namespaces(NamedTuple):
         None
     )
 
-    def read(self) -> _Declared:
+    def read(self) -> dict[str, Any]:
         """The arguments of the library that declare them."""
         from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
 
@@ -148,11 +143,11 @@ class SchemaOptions(NamedTuple):
     """The DTD of the documents.
 
     Options:
-        dtd: The DTD of the documents (*.dtd), or a document with a DOCTYPE: subscriptions are
-            pruned with it. It never changes an answer: documents that leave it are answered without
-            it.
-        root: The element that documents begin with. Without it: that of --record; or the one in the
-            DTD's DOCTYPE, or else those that no other element names as its content.
+        dtd: The DTD of the documents (*.dtd), or a document with a DOCTYPE. Tamis prunes
+            subscriptions with the DTD. Answers stay the same: Tamis answers a document that
+            violates the DTD without it.
+        root: The root element of documents. Default: the element of --record, else the element in
+            the DOCTYPE, else every element that no other element contains.
     """
 
     dtd: Path | None = None
@@ -324,7 +319,7 @@ def list_bad(
         subscriptions.errors, subscriptions.options
     ):
         write = warn if skip_bad else say
-        write("what is not supported, --unsupported slow answers through lxml")
+        write("--unsupported slow evaluates unsupported expressions with lxml")
 
 
 def read_graph(

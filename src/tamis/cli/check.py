@@ -53,29 +53,29 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     limit: args.LimitSettings = None,
     events: bool = False,
 ) -> None:
-    """Check that subscriptions can be used.
+    """Check subscriptions for errors.
 
-    Lists every one that cannot, with the place of the fault.
+    Lists every bad subscription on standard error, with the position of the error.
 
-    The last line of the results is a summary: how many subscriptions are ok, how many go through
-    lxml (slow: see --unsupported), and how many are bad.
+    The last line of the results is a summary: how many subscriptions are ok, how many lxml
+    evaluates (slow: see --unsupported), and how many are bad.
 
-    With --dtd, those that can never match are lines of the results, each with the reason, as far as
-    the DTD says it by which element may stand in which: attributes, order and number are not asked.
-    They can be used all the same: documents may break their DTD.
+    With --dtd, also prints each subscription that no valid document can match, with the reason. The
+    check uses the nesting of elements; it ignores attributes, order and number. Such subscriptions
+    stay usable, because documents may violate their DTD.
 
-    With --events, those that contradict themselves are such lines too.
+    With --events, also prints each subscription that contradicts itself.
 
-    With --against lxml, those that are ok are matched with Tamis and with lxml, and each
-    difference is a line of the results; "failed" says what lxml cannot answer. Where they differ
-    about a number such as 1e3, lxml is wrong: XPath 1.0 has no exponents.
+    With --against lxml, matches the documents with Tamis and with lxml, and prints each difference.
+    "failed" lists the subscriptions that lxml cannot evaluate. lxml accepts exponents in numbers,
+    such as 1e3, but XPath 1.0 does not; such a difference is an error of lxml.
 
     Exit status: 2 if a subscription is bad; else 1 if there are differences; else 3 if a document
-    was in error, or lxml could not answer it; else 0.
+    is in error or lxml cannot evaluate it; else 0.
 
     Options:
-        against: Match the documents with this too, and tell where it differs.
-        events: The subscriptions are those of tamis match-events.
+        against: Compare the answers to the documents with those of this XPath processor.
+        events: The subscriptions are for tamis match-events.
     """
     if events:
         others = (documents, *namespaces, *schema, against, choice.concatenated)

@@ -15,9 +15,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+import click
 from click.exceptions import Exit
 
-from tamis.core.errors import DocumentError, EventError, TamisError, UsageError
+from tamis.core.errors import DocumentError, EventError, TamisError, UnwritableOutput, UsageError
 from tamis.core.limits import Limits
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Status(enum.IntEnum):
     """What a command exits with, where not all is well (0)."""
 
     FAILED = 1
-    """The results could not be written. ``check``: Tamis and the other processor differ."""
+    """The output cannot be written. ``check``: Tamis and the other processor differ."""
     USAGE = 2
     """Wrong usage, or a bad subscription."""
     DOCUMENTS = 3
@@ -42,8 +43,8 @@ class Status(enum.IntEnum):
 @contextmanager
 def reported() -> Iterator[None]:
     """Show warnings; what a user can cause ends in a message and a status, not in a traceback."""
-    log, handler = logging.getLogger("tamis"), _WarningHandler(logging.WARNING)
-    log.addHandler(handler)
+    log = logging.getLogger("tamis")
+    log.addHandler(_WARNINGS)  # once, although commands are called inside of groups
     try:
         yield
     except KeyboardInterrupt:
@@ -54,15 +55,23 @@ def reported() -> Iterator[None]:
         raise Exit(Status.BROKEN_PIPE) from None
     except TamisError as error:
         say(in_options(str(error)))
-        in_document = isinstance(error, DocumentError | EventError)
-        raise Exit(Status.DOCUMENTS if in_document else Status.USAGE) from None
+        raise Exit(_status_of(error)) from None
     finally:
-        log.removeHandler(handler)
+        log.removeHandler(_WARNINGS)
+
+
+def _status_of(error: TamisError) -> Status:
+    if isinstance(error, UnwritableOutput):
+        return Status.FAILED
+    return Status.DOCUMENTS if isinstance(error, DocumentError | EventError) else Status.USAGE
 
 
 class _WarningHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         warn(in_options(" ".join(record.getMessage().split())))
+
+
+_WARNINGS = _WarningHandler(logging.WARNING)
 
 
 @contextmanager
@@ -106,10 +115,10 @@ def discard_output() -> None:
 # -- messages, on standard error -------------------------------------------------------------------
 
 _LIMITS = "|".join(field.name for field in fields(Limits))
-# How the library names what a command has an option for → the option.
+# How the library names an argument or a function → the option of commands in its place.
 _OPTIONS = (
     (rf"\bthe limit (?:is [\d,]+ \()?({_LIMITS})\b(?: = [\d,]+|\))?", r"\g<0> (--limit \1=…)"),
-    (r"with match_records\(\)", "with --record TAG"),
+    (r"(?<=with )match_records\(\)", "--record TAG"),
     (r"what tamis\.documents\.concatenated\.split\(\) divides", "read with --concatenated"),
     (r"give it to tamis\.load\(\)", "give it as --program"),
     (r'namespaces=\{"(.*?)": "…"\}', r"--ns \1=URI, or --namespaces FILE"),
@@ -126,8 +135,17 @@ def in_options(message: str) -> str:
     'deeper than the limit depth = 5 (--limit depth=…)'
     """
     for pattern, option in _OPTIONS:
-        message = re.sub(pattern, option, message)
+        (name,) = re.findall(r"--[a-z]+(?:-[a-z]+)*", option)[:1]
+        with_command = option.replace(name, f"{_command_prefix(name)}{name}", 1)
+        message = re.sub(pattern, with_command, message)
     return message
+
+
+def _command_prefix(option: str) -> str:
+    """``tamis match``, which has all of the options above, where the running command lacks one."""
+    context = click.get_current_context(silent=True)
+    has_it = context is None or any(option in param.opts for param in context.command.params)
+    return "" if has_it else "tamis match "
 
 
 def about(name: str, error: TamisError) -> str:
@@ -291,7 +309,7 @@ def open_results(output: Path | None = None) -> Iterator[Results]:
 def _written(output: Path | None) -> Iterator[Results]:
     if output is None or str(output) == "-":
         if sys.stdout is None:  # as it is after >&-
-            raise UsageError("standard output is closed")
+            raise UnwritableOutput("standard output is closed")
         yield Results(sys.stdout.buffer, "standard output", at_once=True)
     elif os.path.exists(output) and not os.path.isfile(output):
         with _opened(output, "wb", str(output), at_once=True) as results:
@@ -319,7 +337,7 @@ def _replaceable(output: Path) -> Path:
     except FileNotFoundError:
         pass
     except OSError as error:  # better now than when the work is done
-        raise UsageError(f"cannot write {output}: {error.strerror}") from None
+        raise UnwritableOutput(f"cannot write {output}: {error.strerror}") from None
     return target
 
 
@@ -328,7 +346,7 @@ def _opened(path: Path, mode: str, name: str, at_once: bool) -> Iterator[Results
     try:
         stream: IO[bytes] = path.open(mode)
     except OSError as error:
-        raise UsageError(f"cannot write {name}: {error.strerror}") from None
+        raise UnwritableOutput(f"cannot write {name}: {error.strerror}") from None
     results = Results(stream, name, at_once)
     try:
         yield results

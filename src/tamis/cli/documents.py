@@ -29,15 +29,14 @@ RecordTag = Annotated[
     str | None,
     Option(
         metavar="TAG",
-        help="Match each outermost element of this tag as a document of its own; TAG is as "
-        "documents write it: page, or w:p. Documents may be of any size: they are read while "
-        "they are matched.",
+        help="Match each outermost element with this tag as a separate document. Write TAG as the "
+        "documents do, such as page or w:p. Documents may have any size, because they are "
+        "streamed.",
     ),
 ]
 DOCUMENT_HELP = (
-    "A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz, …: the same, of its "
-    "members), a quoted pattern such as 'in/**/*.xml', or - for standard input. What is gzip is "
-    "decompressed."
+    "A file, a folder or an archive (zip, tar, tar.gz, …) with *.xml and *.xml.gz files, a quoted "
+    "pattern such as 'in/**/*.xml', or - for standard input. Tamis decompresses gzip."
 )
 
 
@@ -45,12 +44,12 @@ class DocumentChoice(NamedTuple):
     """How documents are found.
 
     Options:
-        recursive: Read the folders in a folder too, at any depth.
-        globs: Read the files of folders, and the members of archives, with such a name: '*.rss'.
-            May be given several times.
-        concatenated: Each file, or standard input, has documents one after the other; results have
-            the "number" of the document, from 0. With =lines one document a line, with =nul NUL
-            bytes between documents.
+        recursive: Also read subfolders, at any depth.
+        globs: Read files in folders and members of archives whose name matches, such as '*.rss'.
+            Repeatable.
+        concatenated: Each input contains several documents, one after another. Results have the
+            "number" of the document, from 0. =lines: one document per line. =nul: a NUL byte
+            between documents.
     """
 
     recursive: bool = False
@@ -330,7 +329,7 @@ def _opened(
 
 
 class _Counted:
-    """An open file whose bytes are counted when they are read."""
+    """An open file that counts the bytes read from it."""
 
     def __init__(self, file: Any, count_bytes: Callable[[int], object]) -> None:
         self._file = file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -12,11 +13,12 @@ from tamis.cli import arguments as args
 from tamis.cli.console import Status, about, open_results, reading, say, standard_input
 from tamis.cli.documents import find_document
 from tamis.cli.options import Argument, Option
-from tamis.core.errors import DocumentError, EventError, UsageError
+from tamis.core.errors import DocumentError, EventError, UnsupportedExpression, UsageError
 from tamis.core.limits import Limits
 from tamis.language import model
 from tamis.language.printer import print_expression, print_path, print_test
-from tamis.language.xpath import parse
+from tamis.language.values import value_string
+from tamis.language.xpath import Operand, parse, parse_value
 
 if TYPE_CHECKING:
     from tamis.documents.encodings import DeclaredEncoding
@@ -37,6 +39,12 @@ Examples:
 }
 
 
+STRATEGIES = (
+    *("auto", "relative", "path-sharing-f", "path-sharing-fw", "path-sharing-fwr"),
+    *("plan-sharing", "reference"),
+)
+
+
 def explain(  # noqa: PLR0913, PLR0917 - one for each option
     expression: Annotated[str, Argument(metavar="EXPRESSION")],
     document: Annotated[str | None, Argument(metavar="DOCUMENT")] = None,
@@ -45,30 +53,33 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     limit: args.LimitSettings = None,
     events: bool = False,
     transformation: bool = False,
-    strategy: str = "auto",
+    strategy: Annotated[
+        str, Option(known=STRATEGIES, help=f"With --transformation: {', '.join(STRATEGIES)}.")
+    ] = "auto",
     dtd: Path | None = None,
     root: Annotated[str | None, Option(metavar="NAME")] = None,
 ) -> None:
     """Explain an expression, or its answer to a document.
 
-    Without a document: how the expression is read, part by part. With one: what each step and
-    each predicate found in it, up to the first that found nothing. With --events: the filters that
-    it comes to, and in each the first constraint that an event does not satisfy. With
-    --transformation: the strategy that finds its nodes, and if it is one of the broker paper's, the
-    plan, with the claims that it relies on.
+    Without a document, prints the parts of the expression and the engine that answers it. With a
+    document, prints the nodes that each step and predicate selects, up to the first that selects
+    none. For an expression that is a number or a string, such as count(//item), prints its value.
 
-    Exit status 0, whether the document matches or not.
+    With --events, prints the filters of the expression; with an event, also the first constraint of
+    each filter that the event does not satisfy. With --transformation, prints the strategy that
+    selects the nodes; a strategy of tamis_papers also prints its plan and the claims of the DTD
+    that the plan uses.
+
+    Exit status: 0, whether the document matches or not.
 
     Options:
-        expression: An XPath expression; with --events, one of tamis match-events; with
+        expression: An XPath expression; with --events, an expression of tamis match-events; with
             --transformation, a FLWR expression.
-        document: A file, or - for standard input.
-        events: It is of events, and the document is one: a JSON object.
-        transformation: It is one of tamis transform.
-        strategy: With --transformation: whose plan is printed: relative, path-sharing-f,
-            path-sharing-fw, path-sharing-fwr, plan-sharing or reference.
-        dtd: With --transformation: a DTD that the plan relies on.
-        root: With --dtd: the element that documents begin with.
+        document: A file, or - for standard input. With --events, the file is one JSON object.
+        events: The expression is a condition on events.
+        transformation: The expression is a subscription of tamis transform.
+        dtd: With --transformation, a DTD for the plan.
+        root: With --dtd, the root element of documents.
     """
     limits = args.read_limits(limit)
     if transformation:
@@ -104,20 +115,46 @@ def _of_documents(
 ) -> str:
     if expression.lstrip().startswith("<"):
         raise UsageError("this is no XPath: if it is a transformation, give --transformation")
-    query = parse(expression, declared.declared(), limits)
+    from tamis.matching.matcher import compile_subscriptions, value_matcher  # noqa: PLC0415
+
+    namespaces = declared.declared()
+    operand: Operand | None = None
+    try:
+        query = parse(expression, namespaces, limits)
+    except UnsupportedExpression as refusal:
+        with suppress(UnsupportedExpression):
+            operand = parse_value(expression, namespaces, limits)
+        if operand is None:
+            raise
+        if document is None:
+            return "\n".join(_outline_of_value(expression.strip(), operand, refusal))
     if document is None:
         return "\n".join(outline(query))
-    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
-
-    matcher = compile_subscriptions([("expression", expression)], **declared.read(), limits=limits)
-    found = find_document(document).document
+    source = find_document(document).document
     try:
-        if isinstance(found, DocumentError):
-            raise found
-        return str(matcher.explain(found, "expression", declared_encoding=encoding))
+        if isinstance(source, DocumentError):
+            raise source
+        if operand is not None:
+            matcher = value_matcher(operand).with_limits(limits)
+            match = matcher.match(source, nodes="all", declared_encoding=encoding)
+            return f"{value_string(match.document_nodes.value(operand))}: {expression.strip()}"
+        matcher = compile_subscriptions(
+            [("expression", expression)], **declared.read(), limits=limits
+        )
+        return str(matcher.explain(source, "expression", declared_encoding=encoding))
     except DocumentError as error:
         say(about(document, error))
         raise Exit(Status.DOCUMENTS) from None
+
+
+def _outline_of_value(text: str, operand: Operand, refusal: UnsupportedExpression) -> Iterator[str]:
+    """The parts of an expression that only ``tamis select`` evaluates."""
+    yield text
+    if isinstance(operand, model.Value):
+        yield from _branches(_of_value(operand), "")
+    elif not isinstance(operand, str | float):
+        yield from _branches((_of_expression(operand),), "")
+    yield f"tamis select evaluates it; a subscription cannot use it: {refusal.message}"
 
 
 def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
@@ -275,15 +312,15 @@ def schema(
     format: Literal["text", "json", "paths", "dot", "svg"] = "text",
     output: Path | None = None,
 ) -> None:
-    """Show what a DTD permits: which elements may stand in which, how deep, and on which cycles.
+    """Show the structure that a DTD permits: nesting, depth and cycles of elements.
 
-    In the drawing, roots have a double border, cycles are red, and what no document can have is
-    grey. Elements whose content is ANY are dashed, without the edges to all others.
+    In drawings, roots have a double border, cycles are red, and elements that no document can
+    contain are grey. Elements with the content ANY are dashed; their edges are left out.
 
     Options:
-        format: text: a summary, and a tree of the elements. json: one object with that and the
-            declarations. paths: those from a root to an element, one a line, 10,000 at most. dot: a
-            drawing in the language of Graphviz. svg: as Graphviz draws it.
+        format: text: a summary and a tree of the elements. json: one object with the summary and
+            the declarations. paths: the paths from a root to an element, one per line, at most
+            10,000. dot: a drawing in the language of Graphviz. svg: a drawing by Graphviz.
         output: Write to this file instead of standard output.
     """
     from tamis.schema import describe as shown  # noqa: PLC0415 - keeps --help fast

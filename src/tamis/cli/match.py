@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import Results, Status, about, of_document, open_results, warn
+from tamis.cli.console import Results, Status, about, of_document, open_results, say, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
@@ -73,31 +73,31 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     values: bool = False,
     output: args.Output = None,
 ) -> None:
-    """Match documents against subscriptions, or the program that tamis compile made of them.
+    """Match documents against subscriptions or a saved program.
 
-    Prints one JSON object a document, in the order of the documents: the ids of the subscriptions
-    that are true of it, in the order of the subscriptions; or its error, with line and column
-    where there is a place. An error concerns its document alone, and makes the exit status 3.
-    So does a subscription that lxml cannot answer for a document: "failed" then says why.
+    Prints one JSON object per document, in the order of the documents. "matches" lists the ids of
+    the matching subscriptions, in the order of the subscriptions. A document in error has "error"
+    instead, with line and column if they are known. The other documents are answered, and the
+    exit status is 3. If lxml cannot evaluate a subscription, "failed" gives the reason, and the
+    exit status is 3 too.
 
-    With --nodes also what the expression of each of these ids selects, in document order; nothing
-    where it is a comparison or another boolean. Offsets are of the document as it is given, but
-    decompressed; of one in UTF-16 and the like, of its UTF-8 form. Where "cut" names an id, there
-    are more nodes than the limit.
+    With --nodes, "nodes" lists the nodes that each matching expression selects, in document order.
+    A comparison or another boolean expression selects no nodes. Offsets count bytes of the
+    decompressed document. If its encoding is UTF-16 or similar, they count bytes of its UTF-8
+    transcoding. "cut" lists the ids with more nodes than the limit.
 
-    With --record, one object a record, with its number, from 0. Where a document cannot be read any
-    further, the records before that are answered. If no document has any, the exit status is 3.
+    With --record, prints one object per record, with the number of the record, from 0. If a
+    document becomes unreadable, the records before that point are answered.
 
-    With --concatenated, one object for each document of a file, with its number, from 0. What a
-    pipe has is answered before more is waited for; so it is with --record.
+    With --concatenated, prints one object per document of an input, with its number, from 0.
+    With --record or --concatenated, the data of a pipe is answered as soon as it arrives.
 
     Options:
-        matching_only: Leave out documents and records that matched nothing; errors and failures
-            stay.
-        nodes: Say which elements, attributes or text nodes each expression selects: where they
-            begin and end, in bytes, and the line.
-        values: The same as --nodes, and the value of each node: of an element all text in it, of an
-            attribute its value.
+        matching_only: Print only documents and records with matches, errors or failures.
+        nodes: Print the nodes that each expression selects: elements, attributes or text, with
+            byte offsets and line.
+        values: Print the nodes, as with --nodes, and the value of each: the text of an element, or
+            the value of an attribute.
     """
     options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
     if schema.dtd and not schema.root:
@@ -126,8 +126,8 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         if matcher.schema_violations:
             what = "documents" if record is None else "records"
             warn(
-                f"{what} that left the DTD: {matcher.schema_violations:,}, the first by "
-                f"{matcher.first_violation}; they were answered without it"
+                f"{what} that violate the DTD: {matcher.schema_violations:,}, the first by "
+                f"{matcher.first_violation}; Tamis answered them without the DTD"
             )
 
 
@@ -177,34 +177,38 @@ def compile(
         Option(
             "--warm",
             metavar="DOCUMENT",
-            help="Match this first, and save the warm cache beside the program, in FILE.cache; "
-            f"or several of these. {DOCUMENT_HELP}",
+            help="Match documents first, and save the warm cache beside the program, in "
+            f"FILE.cache. Repeatable. {DOCUMENT_HELP}",
         ),
     ] = None,
     choice: DocumentChoice = DocumentChoice(),
     limit: args.LimitSettings = None,
 ) -> None:
-    """Compile subscriptions and save them, for tamis match --program.
+    """Compile subscriptions and save the program for tamis match --program.
 
-    A program is loaded at once, whatever the number of subscriptions, and processes that match with
-    the same one share its memory. It is of this version of Tamis: another one says that it has to
-    be made again.
+    A program loads in a fraction of a second, and processes that match with the same program share
+    its memory. A program works only with the version of Tamis that saved it.
 
     Options:
-        output: Where to save the program. A file that is there is replaced when all is written; who
-            matches with the old one keeps it.
+        output: The file for the program. The command replaces an existing file when the new program
+            is complete. Processes that use the old program keep it.
     """
     options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
     matcher = args.read_matcher(subscriptions, None, options, "auto")
-    errors = 0
+    answered = errors = 0
     documents = Documents(warm or [], choice, matcher.limits)
     with documents.shown(False) as advance:
         # With one thread, so that one cache has all.
         for target, found in documents.answered(matcher.match_many):
-            if found.error is not None:
+            if found.error is None:
+                answered += 1
+            else:
                 errors += 1
-                warn(f"left out: {about(target.label, found.error)}")
+                warn(f"--warm skips a document: {about(target.label, found.error)}")
             advance()
-    matcher.save(output, warm=bool(warm))
+    matcher.save(output, warm=bool(answered))
+    if warm and not answered:
+        say(f"--warm: no document can be read: {output} has no warm cache")
+        raise Exit(Status.DOCUMENTS)
     if errors:
         raise Exit(Status.DOCUMENTS)

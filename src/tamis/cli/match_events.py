@@ -12,6 +12,7 @@ from tamis.cli.console import in_options, open_results, progress, reading, stand
 from tamis.cli.options import Argument, FileName, Option
 from tamis.core.errors import UsageError
 from tamis.core.threads import usable_cores
+from tamis.documents import files
 
 if TYPE_CHECKING:
     from tamis.core.errors import SubscriptionId
@@ -33,12 +34,15 @@ Results:
 
 
 _PARQUET = ".parquet"
+ENGINES = ("auto", "signature", "reference", "sff", "ocm", "ccm")
 
 
 def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     events: Annotated[list[FileName], Argument(metavar="EVENTS")],
     subscriptions: Path,
-    engine: Annotated[str, Option(metavar="NAME")] = "auto",
+    engine: Annotated[
+        str, Option(metavar="NAME", known=ENGINES, help=f"The engine: {', '.join(ENGINES)}.")
+    ] = "auto",
     interfaces: Path | None = None,
     by: Literal["subscription", "filter", "interface"] = "subscription",
     skip_bad: args.SkipBad = False,
@@ -47,39 +51,44 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     limit: args.LimitSettings = None,
     output: args.Output = None,
 ) -> None:
-    """Match events, which are sets of attributes, against subscriptions.
+    """Match events, which are sets of attributes with values, against subscriptions.
 
-    Prints one JSON object an event, in the order of the events: the number of its line, from 1, and
-    the ids of the subscriptions that are true of it, in the order of the subscriptions; or its
-    error, which makes the exit status 3. Blank lines are no events. Of Parquet it is the number of
-    the row. Of several files, the name of the file comes first.
+    Prints one JSON object per event, in the order of the events: the line number, from 1, and the
+    ids of the matching subscriptions, in the order of the subscriptions. An event in error has
+    "error" instead, and the exit status is 3. Blank lines are skipped. For Parquet, the object has
+    the row number instead of the line number. With several files, the object begins with the file
+    name.
 
-    Values are strings, numbers, booleans and null, which is as if the attribute were not there.
+    Values are strings, numbers, booleans and null. An attribute that is null counts as absent.
     Subscriptions compare attributes with = != < <= > >=, prefix, suffix, contains, in (…) and
-    exists, joined with and, or and parentheses; docs/events.md has all of it.
-    Files and streams of any size are read while they are matched; what a pipe has is answered
-    before more is waited for.
+    exists, joined with and, or and parentheses; see docs/events.md.
+
+    Files and streams may have any size, because they are matched while they are read. The data of
+    a pipe is answered as soon as it arrives.
 
     Options:
-        events: Files of events, a JSON object a line; *.parquet, whose columns are attributes
-            (needs pyarrow); or - for standard input. What is gzip is decompressed.
-        subscriptions: One subscription a line: id, tab, and what it asks of an event's attributes,
-            such as area = "area1" and temp > 30; a line without a tab is an expression whose id is
-            its line number. Lines that begin with # are comments, blank lines are skipped. In
-            *.ndjson: one {"id": …, "expression": "…"} a line, also with an "interface".
-        engine: Use this engine, as signature or reference.
-        interfaces: What subscriptions belong to, for --by interface: the id of one, tab, and the id
-            of its interface a line. In *.ndjson: one {"id": …, "interface": …} a line.
-        by: What matches are: ids of subscriptions; or the numbers of filters, from 0: the
-            conjunctions that subscriptions come to, in their order; or interfaces that have a
-            subscription that matches.
-        matching_only: Leave out events that matched nothing; errors stay.
+        events: A file with one JSON object per line, a *.parquet file whose columns are attributes
+            (needs pyarrow), or - for standard input. Tamis decompresses gzip.
+        subscriptions: A UTF-8 file with one subscription per line: id, tab, condition, such as area
+            = "area1" and temp > 30. Without a tab, the line is a condition, and its id is the line
+            number. Blank lines and lines that begin with # are skipped. In *.ndjson, each line is
+            {"id": …, "expression": "…"}, optionally with an "interface".
+        interfaces: The interface of each subscription, for --by interface: one line per
+            subscription with its id, tab, and the id of its interface. In *.ndjson, each line is
+            {"id": …, "interface": …}.
+        by: What "matches" lists. subscription: ids of subscriptions. filter: numbers of filters,
+            from 0; filters are the conjunctions of all subscriptions, in order. interface: ids of
+            interfaces that have a matching subscription.
+        matching_only: Print only events with matches or errors.
     """
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
 
     if events.count(FileName("-")) > 1:
         raise UsageError("standard input can be read only once: give - once")
+    for name in events:
+        if files.is_zip(name) or files.is_tar(name):
+            raise UsageError(f"{name} is an archive: unpack it, and give the files in it")
     limits = args.read_limits(limit)
     belonging = None if interfaces is None else _read_interfaces(interfaces)
     found = EventSubscriptions.from_file(
@@ -137,7 +146,7 @@ def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
     for number, line in enumerate(lines, 1):
         if not line.strip() or (line.startswith("#") and not is_json):
             continue
-        pair = _json_interface(line) if is_json else _text_interface(line)
+        pair = _interface_of(line, is_json)
         if pair is None:
             form = '{"id": …, "interface": …}' if is_json else "id, tab, interface"
             raise UsageError(f"{file}, line {number}: write {form}")
@@ -148,15 +157,13 @@ def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
     return found
 
 
-def _text_interface(line: str) -> tuple[str, str] | None:
-    id, *interface = line.split("\t")
-    return (id, interface[0].strip()) if len(interface) == 1 and interface[0].strip() else None
-
-
-def _json_interface(line: str) -> tuple[SubscriptionId, SubscriptionId] | None:
+def _interface_of(line: str, is_json: bool) -> tuple[SubscriptionId, SubscriptionId] | None:
+    """The ids of a subscription and of its interface, or None if the line has another form."""
     try:
-        found = json.loads(line)
-        pair = found["id"], found["interface"]
+        if not is_json:
+            id, interface = line.split("\t")
+            return (id, interface.strip()) if interface.strip() else None
+        pair = tuple(json.loads(line)[name] for name in ("id", "interface"))
     except (ValueError, RecursionError, KeyError, TypeError):
         return None
     are_ids = all(isinstance(one, str | int) and not isinstance(one, bool) for one in pair)

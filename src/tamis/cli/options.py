@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,13 +57,17 @@ class Option:
     Args:
         names: without any, that of the parameter.
         min: the least number.
+        known: values that shells complete. Others are accepted too: packages may register them.
         settings: of ``click.Option``. ``show_default`` replaces the default in the help; a path
             without a ``metavar`` is a FILE.
     """
 
-    def __init__(self, *names: str, min: int | None = None, **settings: Any) -> None:
+    def __init__(
+        self, *names: str, min: int | None = None, known: Sequence[str] = (), **settings: Any
+    ) -> None:
         self.names = names
         self.min = min
+        self.known = known
         self.settings = {"show_default": True, **settings}
 
     def parameter(self, key: str, name: str, kind: Any, default: Any, text: str) -> click.Parameter:
@@ -73,7 +77,7 @@ class Option:
         metavar = {"metavar": "FILE"} if item is Path else {}
         return click.Option(
             [key, *(_SHORT[long] for long in names if long in _SHORT), *names],
-            type=_type_of(item, self.min),
+            type=_KnownNames(self.known) if self.known else _type_of(item, self.min),
             is_flag=item is bool,
             multiple=is_many,
             required=is_required,
@@ -122,6 +126,10 @@ class _Command(click.Command):
         """Read the command line; the help may be printed here."""
         with writing("standard output"):
             return super().make_context(*args, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with reported():
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments too."""
@@ -222,6 +230,15 @@ class _LocalFile(click.ParamType):  # type: ignore[type-arg]  # of click 8.5
         return self.make(value)
 
 
+class _KnownNames(click.ParamType):  # type: ignore[type-arg]  # of click 8.5
+    """A name. ``choices`` has the names for scripts/make-completions; others are accepted too."""
+
+    name = "name"
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        self.choices = choices
+
+
 def _type_of(item: Any, least: int | None = None) -> Any:
     if get_origin(item) is Literal:
         return click.Choice(get_args(item))
@@ -234,10 +251,10 @@ class Commands(_Command, click.Group):
     """Commands, each of which is imported when it is called.
 
     Args:
-        lines: by their names, what the help says of each in a line, without importing it.
-        package: where their modules are.
-        modules: the modules of commands that have none of their own name.
-        options: of the group itself.
+        lines: the name of each command, and its help in one line.
+        package: the package of the commands' modules.
+        modules: the module of each command whose module has another name.
+        settings: of ``click.Group``.
     """
 
     def __init__(
@@ -245,23 +262,14 @@ class Commands(_Command, click.Group):
         name: str,
         lines: Mapping[str, str],
         package: str,
-        help: str,
-        epilog: str | None = None,
-        options: list[click.Parameter] | None = None,
-        modules: Mapping[str, str] | None = None,
+        modules: Mapping[str, str],
+        **settings: Any,
     ) -> None:
         stubs = [click.Command(one, help=line) for one, line in lines.items()]
-        super().__init__(
-            name,
-            commands=stubs,
-            context_settings=_NAMES_OF_HELP,
-            no_args_is_help=True,
-            params=options,
-            help=help,
-            epilog=epilog,
-        )
+        settings |= {"context_settings": _NAMES_OF_HELP, "no_args_is_help": True}
+        super().__init__(name, commands=stubs, **settings)
         self.package = package
-        self.modules = modules or {}
+        self.modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in their order, not in that of the alphabet
@@ -270,10 +278,6 @@ class Commands(_Command, click.Group):
         """Give the option whose value may be left out its default."""
         whole = ["--concatenated=xml" if arg == "--concatenated" else arg for arg in args]
         return super().parse_args(ctx, whole)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with reported():
-            return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -301,7 +305,7 @@ class Commands(_Command, click.Group):
 
 
 def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Argument(metavar="SHELL")]) -> None:
-    """Print the completion of commands and options for a shell.
+    """Print a script that completes commands, options and values in a shell.
 
     Options:
         shell: bash, zsh or fish.

@@ -31,10 +31,10 @@ Examples:
 
 \b
 Results, as Parquet:
-  answers/matches   document, record, subscription, set_version, tamis_version: one row a match
-  answers/errors    document, record, code, message, line, column, offset, subscription: one row an
-                    error; subscription is null where the whole document is in error
-  answers/manifest  file, size, modified, set_version, …: the files that were read
+  answers/matches   document, record, subscription, set_version, tamis_version: one row per match
+  answers/errors    document, record, code, message, line, column, offset, subscription: one row
+                    per error; subscription is null if the whole document is in error
+  answers/manifest  file, size, modified, set_version, …: one row per input file
 """
 
 # Neither documents nor matches enter the JVM, so it need not compile itself for speed, which takes
@@ -45,20 +45,22 @@ JVM_SETTINGS = dict.fromkeys(
 
 
 class StreamOptions(NamedTuple):
-    """How a stream goes on: what only ``--stream`` takes.
+    """Options that only ``--stream`` takes.
 
     Options:
-        checkpoint: With --stream: where to remember how far it is, to go on from there when it is
-            started again.
-        trigger: With --stream: how often to look, as "10 seconds"; or "now": match what is there
-            and was not matched before, and end.
-        max_files: With --stream: so many files at a time at most.
+        checkpoint: With --stream: the folder that records the progress, so that a restarted command
+            continues.
+        trigger: With --stream: the time between two looks for new files, such as "10 seconds". now:
+            match the new files and exit.
+        max_files: With --stream: the largest number of files per micro-batch.
     """
 
     checkpoint: Annotated[
-        Path | None, Option(metavar="DIR", show_default="a folder in that of the output")
+        Path | None, Option(metavar="DIR", show_default="a folder inside the output")
     ] = None
-    trigger: Annotated[str | None, Option(metavar="TIME", show_default="all the time")] = None
+    trigger: Annotated[
+        str | None, Option(metavar="TIME", show_default="as soon as a batch is done")
+    ] = None
     max_files: Annotated[int | None, Option(metavar="N", min=1, show_default="1000")] = None
 
 
@@ -70,7 +72,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     program: args.ProgramFile = None,
     record: RecordTag = None,
     master: Annotated[
-        str | None, Option(metavar="URL", show_default="local[*], or what spark-submit says")
+        str | None, Option(metavar="URL", show_default="the master of spark-submit, else local[*]")
     ] = None,
     engine: args.EngineName = "auto",
     namespaces: args.Namespaces = args.Namespaces(),
@@ -87,30 +89,29 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Match files against subscriptions on Spark, and write the answers as Parquet.
 
-    Spark's tasks get the paths of the files, so all of its machines must see them. A document in
-    error makes the exit status 3; the others are answered. A path that leads nowhere makes it 2,
-    and nothing is read. Needs Java 17 or newer.
+    Spark's tasks open the files by path, so every machine must see the same paths. A document in
+    error makes the exit status 3; the other documents are answered. If a path does not exist, the
+    exit status is 2, and no file is read. Needs Java 17 or newer.
 
-    With --stream, files that come into folders are matched in micro-batches; each of them appears
-    as a whole, once, whatever dies and is started again. A new version of the subscriptions takes
-    effect with the next one. --output may then be a database: postgresql://user@host/name, whose
-    rows count where tamis_runs has their run (batch) as done.
+    With --stream, matches new files in folders in micro-batches. The answers of a micro-batch
+    appear together and exactly once, even after a crash and restart. A changed subscriptions file
+    takes effect with the next micro-batch. --output may also be a database,
+    postgresql://user@host/name. There, rows count only if tamis_runs has their run (batch) as done.
 
     Options:
-        inputs: A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz: the same,
-            of its members), a quoted pattern, or the URI of one of these (s3://…); or several of
-            these.
-        output: The folder for the folders of results.
-        more_inputs: More of these: --input takes several.
-        master: Where Spark runs: here, or on the cluster of this URL.
-        overwrite: Replace the results in DIR, if there are any.
-        only_new: Match the files that are not in DIR/manifest as they are now (their size, and when
-            they were changed), whatever subscriptions they were matched with, and add the answers
-            to those in DIR. What could not be read is tried again.
-        program_memory: What the compiled subscriptions may take of each machine's memory. More of
-            them are divided among tasks, which then read the documents as often.
-        is_stream: Go on: match what comes into these folders, until the command is interrupted.
-        conf: A property of Spark. May be given several times.
+        inputs: A file, a folder or an archive (zip, tar, tar.gz) with *.xml and *.xml.gz files, a
+            quoted pattern, or a URI (s3://…). Repeatable.
+        output: The folder for the results.
+        more_inputs: More inputs, as for --input.
+        master: The URL of the Spark cluster; local[*] runs on this machine.
+        overwrite: Replace the results in DIR.
+        only_new: Skip every file whose size and modification time are already in DIR/manifest, even
+            if an earlier run used other subscriptions. Add the answers to the results in DIR. Files
+            that could not be read are tried again.
+        program_memory: The memory per machine for compiled subscriptions. If they need more, tasks
+            divide the subscriptions, and each of these tasks reads the documents.
+        is_stream: Match new files in the folders until the command is interrupted.
+        conf: Set a property of Spark. Repeatable.
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
     from tamis.spark.splits import check_paths  # noqa: PLC0415
@@ -258,10 +259,8 @@ def _properties(settings: Sequence[str]) -> dict[str, str]:
     >>> _properties(["spark.executor.memory=4g"])
     {'spark.executor.memory': '4g'}
     """
-    found: dict[str, str] = {}
     for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
+        if "=" not in setting:
             raise UsageError(f"--conf {setting}: expected KEY=VALUE")
-        found[key.strip()] = value
-    return found
+    pairs = (setting.split("=", 1) for setting in settings)
+    return {key.strip(): value for key, value in pairs}

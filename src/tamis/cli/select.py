@@ -61,29 +61,25 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     threads: args.Threads = None,
     output: args.Output = None,
 ) -> None:
-    """Print the nodes that an expression selects, as documents have them, or their values.
+    """Print the nodes that an expression selects, or its value.
 
-    Nodes come in document order, each once and on a line of its own. Line ends inside of a node
-    are printed as they are: use --null or --json to tell them from those between nodes. Of several
-    documents, the document's name and the line come before each node. Namespaces that are declared
-    around a node are not declared again.
+    Prints the markup of each node once, in document order. With several documents, the document
+    name and the line number come before each node. Nodes may contain line ends; use --null or
+    --json to separate nodes. Tamis does not add namespace declarations from around a node.
 
-    Of an expression that is a string, a number or a boolean, such as normalize-space(//title),
-    count(//item) or //total > 100, its value is printed for each document, or record.
+    If the expression is a string, a number or a boolean, such as normalize-space(//title),
+    count(//item) or //total > 100, prints its value for each document or record.
 
-    With --unsupported slow, lxml evaluates what Tamis does not support.
-
-    What cannot be read is told on standard error (with --json as a result), and makes the exit
-    status 3.
+    Errors of documents go to standard error, or with --json to the results. The exit status is
+    then 3.
 
     Options:
         expression: An XPath expression: a path, a union of paths, a string, a number or a boolean.
-        first: Only the first node of each document, or record.
-        value: Print the value of each node instead of its markup: of an element all text in it, of
-            an attribute its value, with entities and CDATA replaced by what they stand for.
-        null: End each result with a NUL byte, not with a line end, for xargs -0: what is printed
-            may have line ends inside.
-        as_json: One JSON object a node, with its value and its place: byte offsets and line.
+        first: Print only the first node of each document or record.
+        value: Print the value of each node instead of its markup: the text of an element, or the
+            value of an attribute. Entities and CDATA are decoded.
+        null: End each result with a NUL byte instead of a line end, for xargs -0.
+        as_json: Print one JSON object per node, with its value, byte offsets and line.
     """
     from tamis.matching.matcher import compile_subscriptions, value_matcher  # noqa: PLC0415
 
@@ -95,7 +91,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         operand = None if isinstance(parsed, Nodes) else parsed
     except UnsupportedExpression:
         if unsupported == "refuse":
-            console.say("what is not supported, --unsupported slow answers through lxml")
+            console.say("--unsupported slow evaluates unsupported expressions with lxml")
             raise
     if operand is None:
         matcher = compile_subscriptions(

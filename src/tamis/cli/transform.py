@@ -45,18 +45,18 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
     limit: args.LimitSettings = None,
     output: args.Output = None,
 ) -> None:
-    """Transform documents: make of each the messages that subscriptions want.
+    """Transform documents into the messages that subscriptions define.
 
-    A subscription is a FLWR expression of XQuery in a constant element: for $s in a path, where a
-    condition, order by, return what is made of each $s. docs/transform.md has all of it.
+    A subscription is an XQuery FLWR expression inside a constant element: for $s in a path, with an
+    optional condition and order, return content for each $s; see docs/transform.md.
 
-    Prints one JSON object a message, in the order of the documents, and for each in the order of
-    the subscriptions. A subscription that a document gives nothing to has no message. A document
-    in error, or a message that cannot be made, is reported for itself, and makes the exit status 3.
+    Prints one JSON object per message, in the order of the documents and then of the subscriptions.
+    If a subscription selects nothing in a document, there is no message. Each document or message
+    in error is one object with "error". The exit status is then 3.
 
     Options:
-        subscriptions: A folder of ID.xq, one such file, or *.ndjson with an object {"id": …,
-            "query": "…"} a line. May be given several times.
+        subscriptions: A folder with files ID.xq, one such file, or *.ndjson, where each line is
+            {"id": …, "query": "…"}. Repeatable.
     """
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 

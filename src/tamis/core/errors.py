@@ -33,6 +33,7 @@
     └── UsageError                 usage                     the call cannot work
         ├── UnknownSubscription      subscription-unknown      no such id; also an IdError
         ├── EngineRefused            engine-refused            no such engine, or it cannot
+        ├── UnwritableOutput         output-unwritable         a file cannot be written
         └── MissingExtra             missing-extra             a package is not installed
 
 The code beside each class is stable: programs may compare ``error.code``, messages may change. All
@@ -385,6 +386,12 @@ class EngineRefused(UsageError):  # noqa: N818 - says what happened
     """The engine that was asked for does not exist, or cannot run one of the queries."""
 
     code = "engine-refused"
+
+
+class UnwritableOutput(UsageError):  # noqa: N818 - says what cannot be written
+    """A file or folder cannot be written."""
+
+    code = "output-unwritable"
 
 
 @dataclass(eq=False, repr=False)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.errors import DamagedProgram, SubscriptionError, UsageError
+from tamis.core.errors import DamagedProgram, SubscriptionError, UnwritableOutput, UsageError
 from tamis.core.index.matchset import Subscribers
 from tamis.core.kernel.check import are_starts, are_within, ascend_within
 from tamis.core.limits import Limits
@@ -96,7 +96,7 @@ def save(path: Path, compiled: Compiled, searchers: Sequence[Searcher] = ()) -> 
     The largest cache of the searchers is saved too. Without any, there is no cache beside the file.
 
     Raises:
-        UsageError: a file cannot be written.
+        UnwritableOutput: a file cannot be written.
     """
     try:
         identity = save_program(path, *_written(compiled))
@@ -107,9 +107,9 @@ def save(path: Path, compiled: Compiled, searchers: Sequence[Searcher] = ()) -> 
         else:
             cache_path(path).unlink(missing_ok=True)  # it would be of another program
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        raise UnwritableOutput(f"cannot write {path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path, or no name
-        raise UsageError(f"cannot write {str(path)!r}: {error}") from None
+        raise UnwritableOutput(f"cannot write {str(path)!r}: {error}") from None
 
 
 def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict[str, Any]]:

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, LongType, StringType, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.documents.encodings import DeclaredEncoding
@@ -50,18 +49,14 @@ from tamis.spark.splits import (
 
 log = logging.getLogger("tamis.spark")
 
-# What a task tells of what it wrote: a file, or ""; with which part of the program; and the numbers
-# of files, and messages, see ``Counts``.
-_DONE = (
-    StructType()
-    .add("file", StringType())
-    .add("documents", LongType())
-    .add(MATCHES, LongType())
-    .add(ERRORS, LongType())
-    .add("part", LongType())
-    .add("unreadable", ArrayType(LongType()))
-    .add("read", ArrayType(LongType()))
-    .add("left_out", ArrayType(StringType()))
+# The row of a task: the file that it wrote, or ""; its part of the program; and ``Counts``.
+_DONE = pa.schema(
+    {
+        "file": pa.string(),
+        **dict.fromkeys(("documents", MATCHES, ERRORS, "part"), pa.int64()),
+        **dict.fromkeys(("unreadable", "read"), pa.list_(pa.int64())),
+        "left_out": pa.list_(pa.string()),
+    }
 )
 
 
@@ -239,7 +234,7 @@ def on_workers(
     pickled = pa.array([pickle.dumps(found) for found in tasks], pa.binary())
     table = pa.table({"task": numbers, "splits": pickled})
     rows = spark.createDataFrame(table).repartitionById(max(1, len(tasks)), F.col("task"))
-    done = rows.select("splits").mapInArrow(task, _DONE)
+    done = rows.select("splits").mapInArrow(task, from_arrow_schema(_DONE))
     sums = [F.sum(name).alias(name) for name in ("documents", MATCHES, ERRORS)]
     return [row.asDict() for row in done.observe("tamis", *sums).collect()]
 
@@ -254,7 +249,7 @@ class WriteTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             done = [self._done(*pickle.loads(found.as_py())) for found in batch["splits"]]
-            yield pa.RecordBatch.from_pylist(done, to_arrow_schema(_DONE, timezone="UTC"))
+            yield pa.RecordBatch.from_pylist(done, _DONE)
 
     def _done(self, task: int, part: int, splits: Sequence[InputSplit]) -> dict[str, Any]:
         counts = Counts()

@@ -29,23 +29,14 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.core.errors import UsageError
-from tamis.spark.results import (
-    ERRORS,
-    MANIFEST,
-    MANIFEST_SCHEMA,
-    MATCHES,
-    RESULTS,
-    Run,
-    as_in_manifest,
-    divided,
-    schemas,
-)
+from tamis.core.errors import UnwritableOutput, UsageError
+from tamis.spark import results
+from tamis.spark.results import ERRORS, MANIFEST, MATCHES, RESULTS, Run, schemas
 from tamis.spark.splits import FileStatus
 
 log = logging.getLogger("tamis.spark")
 
-_FOLDERS = (MATCHES, ERRORS, MANIFEST)
+_FOLDERS = (*RESULTS, MANIFEST)
 _LOCK = ".tamis-lock"
 _REPLACED = ".tamis-replaced-by-"
 _STAGING = re.compile(r"\.tamis-.+-[0-9a-f]{32}")
@@ -126,7 +117,7 @@ class ParquetStore:
                     "subscriptions are not: name another folder"
                 )
             break
-        self._update_files({ERRORS: schemas(id_type)[ERRORS], MANIFEST: MANIFEST_SCHEMA})
+        self._update_files({ERRORS: schemas(id_type)[ERRORS], MANIFEST: results.MANIFEST_SCHEMA})
 
     def _update_files(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Rewrite the files of earlier versions, so that those of a folder have one schema.
@@ -137,7 +128,8 @@ class ParquetStore:
         with self._failure_reported(), self._staging("update") as staging:
             for name, schema in schemas.items():
                 for file in (self.folder / name).glob("*.parquet"):
-                    if not _is_older(_schema_of(file), schema):
+                    old = _schema_of(file)  # fewer columns, or columns of other types
+                    if old.names != schema.names[: len(old)] or old.types == schema.types:
                         continue
                     table = _read(file)
                     for field in list(schema)[table.num_columns :]:
@@ -149,8 +141,8 @@ class ParquetStore:
     def manifest(self) -> pa.Table:
         """What was read, by all runs."""
         files = sorted((self.folder / MANIFEST).glob("*.parquet"))
-        tables = [_read(file).cast(MANIFEST_SCHEMA, safe=False) for file in files]
-        return pa.concat_tables([MANIFEST_SCHEMA.empty_table(), *tables])
+        tables = [_read(file).cast(results.MANIFEST_SCHEMA, safe=False) for file in files]
+        return pa.concat_tables([results.MANIFEST_SCHEMA.empty_table(), *tables])
 
     def is_done(self, run: str) -> bool:
         return self._manifest_of(run).exists() or run in self._compacted()
@@ -169,7 +161,7 @@ class ParquetStore:
         Times are compared in whole microseconds: manifests of earlier versions have nanoseconds.
         """
         keys = ["file", "size", "modified"]
-        table = as_in_manifest(files)
+        table = results.as_in_manifest(files)
         table = table.append_column("number", pa.array(range(len(files)), pa.int64()))
         left = table.join(self.manifest().select(keys), keys, join_type="left anti")
         return [files[number] for number in sorted(left["number"].to_pylist())]
@@ -291,7 +283,8 @@ class ParquetStore:
         try:
             yield
         except OSError as error:
-            raise UsageError(f"cannot write {self.given}: {error.strerror or error}") from None
+            problem = error.strerror or error
+            raise UnwritableOutput(f"cannot write {self.given}: {problem}") from None
 
 
 def _has_entries(folder: Path) -> bool:
@@ -321,7 +314,7 @@ class ParquetSink(NamedTuple):
         }
         with files[MATCHES], files[ERRORS]:
             for batch in batches:
-                for folder, rows in divided(batch).items():
+                for folder, rows in results.divided(batch).items():
                     files[folder].add(rows)
         counts = {folder: file.rows for folder, file in files.items()}
         return {"file": name, **counts, "is_first": True}
@@ -373,12 +366,6 @@ def _schema_of(path: Path, *columns: str) -> pa.Schema:
     except (KeyError, OSError, pa.ArrowException) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     return schema
-
-
-def _is_older(found: pa.Schema, schema: pa.Schema) -> bool:
-    """Whether a file has the columns of a schema as they were: fewer, or of other types."""
-    columns = len(found)
-    return bool(found.names == schema.names[:columns] and found.types != schema.types)
 
 
 def _read(path: Path, columns: list[str] | None = None) -> pa.Table:

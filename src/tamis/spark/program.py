@@ -401,18 +401,11 @@ def program(
 
 
 def _divided(matcher: CompiledMatcher, count: int) -> Iterator[CompiledMatcher]:
-    """Matchers of some of the subscriptions each, about as many in all."""
-    rules = matcher.subscriptions.options
-    items = [(item.id, item.expression) for item in matcher.subscriptions]
-    size = -(-len(items) // count)
-    for start in range(0, len(items), size):
-        part = Subscriptions(
-            items[start : start + size],
-            namespaces=matcher.subscriptions.namespaces,
-            default_namespace=matcher.subscriptions.default_namespace,
-            unsupported=rules.unsupported,
-            limits=rules.limits,
-        )
+    """Matchers of equal shares of the subscriptions."""
+    entries = list(matcher.subscriptions)
+    size = -(-len(entries) // count)
+    for start in range(0, len(entries), size):
+        part = matcher.subscriptions.with_entries(entries[start : start + size])
         yield compile_subscriptions(part, engine=matcher.named_engine, limits=matcher.limits)
 
 

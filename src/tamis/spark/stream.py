@@ -28,7 +28,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from tamis.core.errors import TamisError, UsageError
+from tamis.core.errors import TamisError, UnwritableOutput, UsageError
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import NO_DOCUMENTS, list_folder
 from tamis.spark.answers import MatchSpec
@@ -270,7 +270,7 @@ def _name_of(checkpoint: Path) -> str:
             beside.rename(file)
         return file.read_text()
     except OSError as error:
-        raise UsageError(f"cannot write {checkpoint}: {error.strerror}") from None
+        raise UnwritableOutput(f"cannot write {checkpoint}: {error.strerror}") from None
 
 
 # -- the source of files ---------------------------------------------------------------------------

@@ -121,7 +121,12 @@ def _read(
     elif isinstance(items, Mapping):
         given = dict(items.items())
     elif items is not subscriptions:  # of a table
-        given = _unique(items)
+        given = dict(items)
+        if len(given) < len(items):
+            ((id, _),) = Counter(id for id, _ in items).most_common(1)
+            raise UsageError(
+                f"the table of subscriptions has the id {id!r} twice: ids must be unique"
+            )
     else:
         raise UsageError(
             "subscriptions are a mapping of ids to transformations, a path or a DataFrame, not "
@@ -132,14 +137,6 @@ def _read(
     return Transformer(
         given, namespaces=namespaces, default_namespace=default_namespace, limits=limits
     )
-
-
-def _unique(items: Sequence[tuple[SubscriptionId, str]]) -> dict[SubscriptionId, str]:
-    found = dict(items)
-    if len(found) < len(items):
-        id = next(id for id, count in Counter(id for id, _ in items).items() if count > 1)
-        raise UsageError(f"the table of subscriptions has the id {id!r} twice: ids must be unique")
-    return found
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from tamis.cli.arguments import CatalogFolders, RootNames, read_graph
 from tamis.cli.console import Results, open_results, progress, warn
 from tamis.cli.options import Commands, Option
-from tamis.core.errors import UsageError
+from tamis.core.errors import UnwritableOutput, UsageError
 
 if TYPE_CHECKING:
     from tamis.schema.graph import SchemaGraph
@@ -96,7 +96,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from None
+        raise UnwritableOutput(f"cannot make the folder {folder}: {error.strerror}") from None
 
 
 def parse_range(text: str, lowest: int) -> tuple[int, int]:

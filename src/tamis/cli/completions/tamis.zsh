@@ -43,8 +43,8 @@ _tamis_workload_documents() {
         '(--count)--count=[How many]:value: ' \
         '(--output)--output=[A folder for the documents (000000.xml]:PATH:_files' \
         '(--seed)--seed=[Another one makes another workload]:value: ' \
-        '*--root=[An element that documents begin with]:NAME: ' \
-        '*--catalog=[Where to look for files that the DTD refers to]:FOLDER:_files' \
+        '*--root=[A root element of documents]:NAME: ' \
+        '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
         '(--depth)--depth=[Elements inside each other]:N: ' \
         '(--size)--size=[Of each document]:BYTES: ' \
         '(--fill)--fill[Repeat what is outermost and may repeat until the size is reached]' \
@@ -65,8 +65,8 @@ _tamis_workload_transformations() {
         '(--count)--count=[How many]:value: ' \
         '(--seed)--seed=[Another one makes another workload]:value: ' \
         '(--distinct)--distinct[No two alike]' \
-        '*--root=[An element that documents begin with]:NAME: ' \
-        '*--catalog=[Where to look for files that the DTD refers to]:FOLDER:_files' \
+        '*--root=[A root element of documents]:NAME: ' \
+        '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
         '(--binding-depth)--binding-depth=[D1]:N: ' \
         '(--depth)--depth=[D2]:N: ' \
         '(--predicates)--predicates=[PP]:N: ' \
@@ -87,8 +87,8 @@ _tamis_workload_twigs() {
         '(--count)--count=[How many]:value: ' \
         '(--seed)--seed=[Another one makes another workload]:value: ' \
         '(--distinct)--distinct[No two alike]' \
-        '*--root=[An element that documents begin with]:NAME: ' \
-        '*--catalog=[Where to look for files that the DTD refers to]:FOLDER:_files' \
+        '*--root=[A root element of documents]:NAME: ' \
+        '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
         '(--nodes)--nodes=[Steps of a twig]:N: ' \
         '(--splits)--splits=[Nodes with more than one child]:N: ' \
         '(--children)--children=[Of these nodes]:N: ' \
@@ -113,8 +113,8 @@ _tamis_workload_queries() {
         '(--seed)--seed=[Another one makes another workload]:value: ' \
         '(--distinct)--distinct[No two alike]' \
         '(--matching)--matching=[Of --documents]:SHARE: ' \
-        '*--root=[An element that documents begin with]:NAME: ' \
-        '*--catalog=[Where to look for files that the DTD refers to]:FOLDER:_files' \
+        '*--root=[A root element of documents]:NAME: ' \
+        '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
         '(--depth)--depth=[Steps]:N: ' \
         '(--wildcard)--wildcard=[P(*)]:P: ' \
         '(--descendant)--descendant=[P(//)]:P: ' \
@@ -150,9 +150,9 @@ _tamis_workload() {
 }
 _tamis_schema() {
     _arguments -s -S \
-        '*--root=[An element that documents begin with]:NAME: ' \
-        '*--catalog=[Where to look for files that the DTD refers to]:FOLDER:_files' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
+        '*--root=[A root element of documents]:NAME: ' \
+        '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
         '(--format)--format=[text]:value:(text json paths dot svg)' \
         '(--output)--output=[Write to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
@@ -163,28 +163,28 @@ _tamis_schema() {
 _tamis_run() {
     _arguments -s -S \
         '*--input=[A file]:PATH:_files' \
-        '(--output)--output=[The folder for the folders of results]:DIR:_files' \
-        '(-s --subscriptions)-s[One subscription a line]:FILE:_files' \
-        '(-s --subscriptions)--subscriptions=[One subscription a line]:FILE:_files' \
-        '(--program)--program=[Instead of subscriptions]:FILE:_files' \
-        '(--record)--record=[Match each outermost element of this tag as a document of its own]:TAG: ' \
-        '(--master)--master=[Where Spark runs]:URL: ' \
-        '(--engine)--engine=[Use this engine]:NAME: ' \
-        '(--namespaces)--namespaces=[The prefixes that expressions use]:FILE:_files' \
-        '*--ns=[Declare a prefix that expressions use]:PREFIX=URI: ' \
-        '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
-        '(--unsupported)--unsupported=[XPath outside the streamed fragment]:value:(refuse slow)' \
-        '(--skip-bad)--skip-bad[Go on without the subscriptions that cannot be used]' \
-        '(--declared-encoding)--declared-encoding=[The encoding that documents declare]:value:(check ignore)' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
+        '(--output)--output=[The folder for the results]:DIR:_files' \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(--program)--program=[A program that tamis compile saved]:FILE:_files' \
+        '(--record)--record=[Match each outermost element with this tag as a separate document]:TAG: ' \
+        '(--master)--master=[The URL of the Spark cluster]:URL: ' \
+        '(--engine)--engine=[The engine]:NAME:(auto automaton reference nfa pma)' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--unsupported)--unsupported=[What to do with XPath that Tamis does not support]:value:(refuse slow)' \
+        '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
+        '(--declared-encoding)--declared-encoding=[What to do with the encoding that a document declares]:value:(check ignore)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
         '(--overwrite)--overwrite[Replace the results in DIR]' \
-        '(--only-new)--only-new[Match the files that are not in DIR/manifest as they are now (their size]' \
-        '(--program-memory)--program-memory=[What the compiled subscriptions may take of each machines memory]:MB: ' \
-        '(--stream)--stream[Go on]' \
+        '(--only-new)--only-new[Skip every file whose size and modification time are already in DIR/manifest]' \
+        '(--program-memory)--program-memory=[The memory per machine for compiled subscriptions]:MB: ' \
+        '(--stream)--stream[Match new files in the folders until the command is interrupted]' \
         '(--checkpoint)--checkpoint=[With --stream]:DIR:_files' \
         '(--trigger)--trigger=[With --stream]:TIME: ' \
         '(--max-files)--max-files=[With --stream]:N: ' \
-        '*--conf=[A property of Spark]:KEY=VALUE: ' \
+        '*--conf=[Set a property of Spark]:KEY=VALUE: ' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
         '*:PATH:_files' \
@@ -192,14 +192,14 @@ _tamis_run() {
 }
 _tamis_explain() {
     _arguments -s -S \
-        '(--namespaces)--namespaces=[The prefixes that expressions use]:FILE:_files' \
-        '*--ns=[Declare a prefix that expressions use]:PREFIX=URI: ' \
-        '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
-        '(--declared-encoding)--declared-encoding=[The encoding that documents declare]:value:(check ignore)' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
-        '(--events)--events[It is of events]' \
-        '(--transformation)--transformation[It is one of tamis transform]' \
-        '(--strategy)--strategy=[With --transformation]:value: ' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--declared-encoding)--declared-encoding=[What to do with the encoding that a document declares]:value:(check ignore)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
+        '(--events)--events[The expression is a condition on events]' \
+        '(--transformation)--transformation[The expression is a subscription of tamis transform]' \
+        '(--strategy)--strategy=[With --transformation]:value:(auto relative path-sharing-f path-sharing-fw path-sharing-fwr plan-sharing reference)' \
         '(--dtd)--dtd=[With --transformation]:FILE:_files' \
         '(--root)--root=[With --dtd]:NAME: ' \
         '(--help -h)--help[Show this message and exit]' \
@@ -210,22 +210,22 @@ _tamis_explain() {
 }
 _tamis_select() {
     _arguments -s -S \
-        '(--first)--first[Only the first node of each document]' \
+        '(--first)--first[Print only the first node of each document or record]' \
         '(--value)--value[Print the value of each node instead of its markup]' \
-        '(--null -0)--null[End each result with a NUL byte]' \
-        '(--null -0)-0[End each result with a NUL byte]' \
-        '(--json)--json[One JSON object a node]' \
-        '(--namespaces)--namespaces=[The prefixes that expressions use]:FILE:_files' \
-        '*--ns=[Declare a prefix that expressions use]:PREFIX=URI: ' \
-        '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
-        '(--declared-encoding)--declared-encoding=[The encoding that documents declare]:value:(check ignore)' \
-        '(--unsupported)--unsupported=[XPath outside the streamed fragment]:value:(refuse slow)' \
-        '(--record)--record=[Match each outermost element of this tag as a document of its own]:TAG: ' \
-        '(--recursive)--recursive[Read the folders in a folder too]' \
-        '*--glob=[Read the files of folders]:PATTERN: ' \
-        '(--concatenated)--concatenated=-[Each file]::[=lines|nul]:(xml lines nul)' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
-        '(--threads)--threads=[How many threads match at once]:N: ' \
+        '(--null -0)--null[End each result with a NUL byte instead of a line end]' \
+        '(--null -0)-0[End each result with a NUL byte instead of a line end]' \
+        '(--json)--json[Print one JSON object per node]' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--declared-encoding)--declared-encoding=[What to do with the encoding that a document declares]:value:(check ignore)' \
+        '(--unsupported)--unsupported=[What to do with XPath that Tamis does not support]:value:(refuse slow)' \
+        '(--record)--record=[Match each outermost element with this tag as a separate document]:TAG: ' \
+        '(--recursive)--recursive[Also read subfolders]' \
+        '*--glob=[Read files in folders and members of archives whose name matches]:PATTERN: ' \
+        '(--concatenated)--concatenated=-[Each input contains several documents]::[=lines|nul]:(xml lines nul)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
+        '(--threads)--threads=[The number of threads]:N: ' \
         '(--output)--output=[Write the results to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
@@ -235,22 +235,22 @@ _tamis_select() {
 }
 _tamis_check() {
     _arguments -s -S \
-        '(-s --subscriptions)-s[One subscription a line]:FILE:_files' \
-        '(-s --subscriptions)--subscriptions=[One subscription a line]:FILE:_files' \
-        '(--namespaces)--namespaces=[The prefixes that expressions use]:FILE:_files' \
-        '*--ns=[Declare a prefix that expressions use]:PREFIX=URI: ' \
-        '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
-        '(--declared-encoding)--declared-encoding=[The encoding that documents declare]:value:(check ignore)' \
-        '(--unsupported)--unsupported=[XPath outside the streamed fragment]:value:(refuse slow)' \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--declared-encoding)--declared-encoding=[What to do with the encoding that a document declares]:value:(check ignore)' \
+        '(--unsupported)--unsupported=[What to do with XPath that Tamis does not support]:value:(refuse slow)' \
         '(--dtd)--dtd=[The DTD of the documents (*.dtd)]:FILE:_files' \
-        '(--root)--root=[The element that documents begin with]:NAME: ' \
-        '*--catalog=[Where to look for files that the DTD refers to]:FOLDER:_files' \
-        '(--against)--against=[Match the documents with this too]:value:(lxml)' \
-        '(--recursive)--recursive[Read the folders in a folder too]' \
-        '*--glob=[Read the files of folders]:PATTERN: ' \
-        '(--concatenated)--concatenated=-[Each file]::[=lines|nul]:(xml lines nul)' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
-        '(--events)--events[The subscriptions are those of tamis match-events]' \
+        '(--root)--root=[The root element of documents]:NAME: ' \
+        '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
+        '(--against)--against=[Compare the answers to the documents with those of this XPath processor]:value:(lxml)' \
+        '(--recursive)--recursive[Also read subfolders]' \
+        '*--glob=[Read files in folders and members of archives whose name matches]:PATTERN: ' \
+        '(--concatenated)--concatenated=-[Each input contains several documents]::[=lines|nul]:(xml lines nul)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
+        '(--events)--events[The subscriptions are for tamis match-events]' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
         '*:DOCUMENT:_files' \
@@ -258,36 +258,36 @@ _tamis_check() {
 }
 _tamis_compile() {
     _arguments -s -S \
-        '(-s --subscriptions)-s[One subscription a line]:FILE:_files' \
-        '(-s --subscriptions)--subscriptions=[One subscription a line]:FILE:_files' \
-        '(--output)--output=[Where to save the program]:FILE:_files' \
-        '(--namespaces)--namespaces=[The prefixes that expressions use]:FILE:_files' \
-        '*--ns=[Declare a prefix that expressions use]:PREFIX=URI: ' \
-        '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
-        '(--unsupported)--unsupported=[XPath outside the streamed fragment]:value:(refuse slow)' \
-        '(--skip-bad)--skip-bad[Go on without the subscriptions that cannot be used]' \
-        '*--warm=[Match this first]:DOCUMENT:_files' \
-        '(--recursive)--recursive[Read the folders in a folder too]' \
-        '*--glob=[Read the files of folders]:PATTERN: ' \
-        '(--concatenated)--concatenated=-[Each file]::[=lines|nul]:(xml lines nul)' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(--output)--output=[The file for the program]:FILE:_files' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--unsupported)--unsupported=[What to do with XPath that Tamis does not support]:value:(refuse slow)' \
+        '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
+        '*--warm=[Match documents first]:DOCUMENT:_files' \
+        '(--recursive)--recursive[Also read subfolders]' \
+        '*--glob=[Read files in folders and members of archives whose name matches]:PATTERN: ' \
+        '(--concatenated)--concatenated=-[Each input contains several documents]::[=lines|nul]:(xml lines nul)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
         && return
 }
 _tamis_transform() {
     _arguments -s -S \
-        '*-s[A folder of ID.xq]:DIR|FILE:_files' \
-        '*--subscriptions=[A folder of ID.xq]:DIR|FILE:_files' \
-        '(--namespaces)--namespaces=[The prefixes that expressions use]:FILE:_files' \
-        '*--ns=[Declare a prefix that expressions use]:PREFIX=URI: ' \
-        '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
-        '(--declared-encoding)--declared-encoding=[The encoding that documents declare]:value:(check ignore)' \
-        '(--skip-bad)--skip-bad[Go on without the subscriptions that cannot be used]' \
-        '(--recursive)--recursive[Read the folders in a folder too]' \
-        '*--glob=[Read the files of folders]:PATTERN: ' \
-        '(--concatenated)--concatenated=-[Each file]::[=lines|nul]:(xml lines nul)' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
+        '*-s[A folder with files ID.xq]:DIR|FILE:_files' \
+        '*--subscriptions=[A folder with files ID.xq]:DIR|FILE:_files' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--declared-encoding)--declared-encoding=[What to do with the encoding that a document declares]:value:(check ignore)' \
+        '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
+        '(--recursive)--recursive[Also read subfolders]' \
+        '*--glob=[Read files in folders and members of archives whose name matches]:PATTERN: ' \
+        '(--concatenated)--concatenated=-[Each input contains several documents]::[=lines|nul]:(xml lines nul)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
         '(--output)--output=[Write the results to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
@@ -296,15 +296,15 @@ _tamis_transform() {
 }
 _tamis_match_events() {
     _arguments -s -S \
-        '(-s --subscriptions)-s[One subscription a line]:FILE:_files' \
-        '(-s --subscriptions)--subscriptions=[One subscription a line]:FILE:_files' \
-        '(--engine)--engine=[Use this engine]:NAME: ' \
-        '(--interfaces)--interfaces=[What subscriptions belong to]:FILE:_files' \
-        '(--by)--by=[What matches are]:value:(subscription filter interface)' \
-        '(--skip-bad)--skip-bad[Go on without the subscriptions that cannot be used]' \
-        '(--matching-only)--matching-only[Leave out events that matched nothing]' \
-        '(--threads)--threads=[How many threads match at once]:N: ' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(--engine)--engine=[The engine]:NAME:(auto signature reference sff ocm ccm)' \
+        '(--interfaces)--interfaces=[The interface of each subscription]:FILE:_files' \
+        '(--by)--by=[What matches lists]:value:(subscription filter interface)' \
+        '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
+        '(--matching-only)--matching-only[Print only events with matches or errors]' \
+        '(--threads)--threads=[The number of threads]:N: ' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
         '(--output)--output=[Write the results to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
@@ -313,29 +313,29 @@ _tamis_match_events() {
 }
 _tamis_match() {
     _arguments -s -S \
-        '(-s --subscriptions)-s[One subscription a line]:FILE:_files' \
-        '(-s --subscriptions)--subscriptions=[One subscription a line]:FILE:_files' \
-        '(--program)--program=[Instead of subscriptions]:FILE:_files' \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(--program)--program=[A program that tamis compile saved]:FILE:_files' \
         '(--dtd)--dtd=[The DTD of the documents (*.dtd)]:FILE:_files' \
-        '(--root)--root=[The element that documents begin with]:NAME: ' \
-        '*--catalog=[Where to look for files that the DTD refers to]:FOLDER:_files' \
-        '(--dtd-trust)--dtd-trust[Documents are known to be valid]' \
-        '(--engine)--engine=[Use this engine]:NAME: ' \
-        '(--namespaces)--namespaces=[The prefixes that expressions use]:FILE:_files' \
-        '*--ns=[Declare a prefix that expressions use]:PREFIX=URI: ' \
-        '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
-        '(--declared-encoding)--declared-encoding=[The encoding that documents declare]:value:(check ignore)' \
-        '(--unsupported)--unsupported=[XPath outside the streamed fragment]:value:(refuse slow)' \
-        '(--skip-bad)--skip-bad[Go on without the subscriptions that cannot be used]' \
-        '(--record)--record=[Match each outermost element of this tag as a document of its own]:TAG: ' \
-        '(--recursive)--recursive[Read the folders in a folder too]' \
-        '*--glob=[Read the files of folders]:PATTERN: ' \
-        '(--concatenated)--concatenated=-[Each file]::[=lines|nul]:(xml lines nul)' \
-        '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
-        '(--threads)--threads=[How many threads match at once]:N: ' \
-        '(--matching-only)--matching-only[Leave out documents and records that matched nothing]' \
-        '(--nodes)--nodes[Say which elements]' \
-        '(--values)--values[The same as --nodes]' \
+        '(--root)--root=[The root element of documents]:NAME: ' \
+        '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
+        '(--dtd-trust)--dtd-trust[Assume that every document is valid]' \
+        '(--engine)--engine=[The engine]:NAME:(auto automaton reference nfa pma)' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--declared-encoding)--declared-encoding=[What to do with the encoding that a document declares]:value:(check ignore)' \
+        '(--unsupported)--unsupported=[What to do with XPath that Tamis does not support]:value:(refuse slow)' \
+        '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
+        '(--record)--record=[Match each outermost element with this tag as a separate document]:TAG: ' \
+        '(--recursive)--recursive[Also read subfolders]' \
+        '*--glob=[Read files in folders and members of archives whose name matches]:PATTERN: ' \
+        '(--concatenated)--concatenated=-[Each input contains several documents]::[=lines|nul]:(xml lines nul)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
+        '(--threads)--threads=[The number of threads]:N: ' \
+        '(--matching-only)--matching-only[Print only documents and records with matches]' \
+        '(--nodes)--nodes[Print the nodes that each expression selects]' \
+        '(--values)--values[Print the nodes]' \
         '(--output)--output=[Write the results to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
@@ -344,11 +344,11 @@ _tamis_match() {
 }
 _tamis() {
     _arguments -C \
-        '(-V --version)-V[Print it and end]' \
-        '(-V --version)--version[Print it and end]' \
+        '(-V --version)-V[Print the version and exit]' \
+        '(-V --version)--version[Print the version and exit]' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
-        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Make of documents the messages that subscriptions want" compile\:"Compile subscriptions and save them" check\:"Check that subscriptions can be used" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show what a DTD permits" workload\:"Generate subscriptions" completion\:"Print the completion of a shell"))' \
+        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" compile\:"Compile subscriptions and save the program" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
         '*::argument:->arguments'
     [ "$state" = arguments ] && case $words[1] in
         match) _tamis_match ;;
