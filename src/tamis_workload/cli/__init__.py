@@ -1,6 +1,6 @@
 """``tamis workload``: seeded generators of subscriptions, documents and events.
 
-What several of its commands are asked in the same words is here.
+This module has the options of several of its commands.
 """
 
 from __future__ import annotations
@@ -28,28 +28,27 @@ commands = Commands(
     {
         "queries": "Generate path queries, as a file of subscriptions.",
         "twigs": "Generate twigs: queries with branches.",
-        "transformations": "Generate transforming subscriptions.",
-        "documents": "Generate valid documents, within a depth and a size.",
+        "transformations": "Generate transformations, as a file of subscriptions.",
+        "documents": "Generate valid documents with a limited depth and size.",
         "dblp": "Generate a bibliography of any size.",
-        "events": "Generate events and subscriptions of one filter.",
+        "events": "Generate events, and subscriptions with one filter each.",
     },
     package=__name__,
     modules={"twigs": "queries", "transformations": "queries", "dblp": "documents"},
-    help="Generate subscriptions, documents and events: for one seed the same bytes everywhere.",
+    help="Generate subscriptions, documents and events. A seed gives the same bytes everywhere.",
 )
 
-Seed = Annotated[int, "Another one makes another workload, the same everywhere."]
-Count = Annotated[int, Option(min=0, help="How many.")]
+Seed = Annotated[int, "The seed of the random choices. A seed gives the same workload everywhere."]
+Count = Annotated[int, Option(min=0, help="The number of results.")]
 Output = Annotated[Path | None, "Write to this file instead of standard output."]
-Wildcard = Annotated[float, Option(metavar="P", help="P(*): of a step to name no element.")]
-Descendant = Annotated[float, Option(metavar="P", help="P(//): of a step to be written //.")]
-Distinct = Annotated[bool, "No two alike."]
-PredicateCount = Annotated[int, Option(metavar="N", help="Comparisons with values, in each.")]
+Wildcard = Annotated[float, Option(metavar="P", help="The probability that a step is *.")]
+Descendant = Annotated[float, Option(metavar="P", help="The probability that a step uses //.")]
+Distinct = Annotated[bool, "Generate no result twice."]
+PredicateCount = Annotated[int, Option(metavar="N", help="The number of comparisons per query.")]
 Selectivity = Annotated[
     float | None,
     Option(
-        metavar="SHARE",
-        help="The share of values that a comparison is true of; by default it is left to chance.",
+        metavar="SHARE", help="The share of values for which a comparison is true. Default: random."
     ),
 ]
 
@@ -73,12 +72,12 @@ class DtdOptions(NamedTuple):
 
 
 class ValueOptions(NamedTuple):
-    """The values of documents, and of what is compared with them.
+    """The values in documents and in comparisons.
 
     Options:
-        number: How many different values there are.
-        skew: Zipf's exponent of the values; 0: all as likely.
-        kind: Numbers from 1, or words.
+        number: The number of different values.
+        skew: Zipf's exponent for the choice of values. 0: all values are equally likely.
+        kind: The kind of values: numbers from 1, or words.
     """
 
     number: Annotated[int, Option("--values", metavar="N")] = 10

@@ -36,7 +36,7 @@ Examples:
 
 
 def documents(  # noqa: PLR0913, PLR0917 - one for each option
-    dtd: Annotated[Path, f"What they are valid by. {DTD_HELP}"],
+    dtd: Annotated[Path, f"The DTD of the documents. {DTD_HELP}"],
     count: Count = 1,
     output: Annotated[Path | None, Option(metavar="PATH")] = None,
     seed: Seed = 0,
@@ -50,22 +50,22 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     optional: Annotated[float, Option(metavar="P")] = 0.5,
     values: ValueOptions = ValueOptions(),
 ) -> None:
-    """Generate valid documents, within a depth and a size.
+    """Generate valid documents with a limited depth and size.
 
-    Each is the same whatever the count is: the seventh of ten is the seventh of a thousand.
-    Prefixes are declared as the DTD has them; a default namespace that it fixes is left out, so
-    that queries name the elements as the DTD does.
+    A document does not depend on --count: the seventh of ten is the seventh of a thousand.
+    Documents declare the prefixes of the DTD. They leave out a default namespace that the DTD
+    fixes, so that queries can use the element names of the DTD.
 
     Options:
-        output: A folder for the documents (000000.xml, …); or, for one document, a file (its name
-            has a suffix). Without it, one document goes to standard output.
-        depth: Elements inside each other, at most.
-        size: Of each document, at most: 800, 64KB, 1GB.
-        fill: Repeat what is outermost and may repeat until the size is reached.
-        records: Repeat what is outermost and may repeat so many times.
-        repeats: How often what may repeat does: up to N, or from N..M.
-        repeat: The same for an element of this name.
-        optional: The probability of what may be left out.
+        output: A folder for the documents (000000.xml, …), or for one document a file whose name
+            has a suffix. Default: one document on standard output.
+        depth: The largest depth of elements.
+        size: The largest size of a document, such as 800, 64KB or 1GB.
+        fill: Repeat the outermost repeatable element until the document reaches --size.
+        records: Repeat the outermost repeatable element N times.
+        repeats: The number of repetitions of a repeatable element: up to N, or N..M.
+        repeat: The same for one element name. Repeatable.
+        optional: The probability that an optional part is present.
     """
     from tamis_workload.documents.grammar import DocumentOptions, Documents  # noqa: PLC0415 - keeps --help fast
 
@@ -116,14 +116,14 @@ def dblp(
     seed: Seed = 0,
     output: Output = None,
 ) -> None:
-    """Generate a bibliography: realistic text, some 16 bytes an event, of any size.
+    """Generate a bibliography of any size, with realistic text.
 
-    An event is the start or the end of an element. The document is valid by DBLP's DTD, and written
-    as it is made: it takes no more memory if it is larger.
+    The document is valid by DBLP's DTD, with about 16 bytes per start or end tag. The command
+    writes it while it generates it, so memory does not grow with the size.
 
     Options:
-        size: Of the document: 24MB, 10GB.
-        records: Publications, instead of a size.
+        size: The size of the document, such as 24MB or 10GB.
+        records: The number of publications, instead of a size.
     """
     from tamis_workload.documents import dblp as bibliography  # noqa: PLC0415 - keeps --help fast
 

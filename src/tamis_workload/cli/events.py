@@ -34,25 +34,27 @@ def events(  # noqa: PLR0913, PLR0917 - one for each option
     string_operators: Annotated[str | None, Option(metavar="SHARES")] = None,
     seed: Seed = 0,
 ) -> None:
-    """Generate events, and subscriptions of one filter each: the PCM paper's default scenario.
+    """Generate events, and subscriptions with one filter each.
 
-    Options change it as its experiments do.
+    The defaults are the default scenario of the PCM paper. The options vary it as the paper's
+    experiments do.
 
     Options:
-        output: Gets subscriptions.tsv, interfaces.tsv (the interface of each subscription) and
-            events.ndjson.
-        count: How many events.
-        interfaces: How many interfaces.
-        filters: Of each interface: N, or from and to, as 10..20.
-        constraints: Of each filter; the same.
-        attributes: Of each event; the same.
-        names: How many attribute names.
-        skew: Zipf's exponent of the names; 0: all as likely.
-        values: How many values.
-        strings: Of the names: those that stand for strings.
-        operators: Of constraints with numbers; by default '= 0.25, != 0.25, > 0.25, < 0.25'.
-        string_operators: Of those with strings; by default '= 0.25, != 0.25, prefix 0.25, contains
-            0.25'.
+        output: The folder for subscriptions.tsv, interfaces.tsv (the interface of each
+            subscription) and events.ndjson.
+        count: The number of events.
+        interfaces: The number of interfaces.
+        filters: The number of filters per interface: N, or a range such as 10..20.
+        constraints: The number of constraints per filter: N, or a range.
+        attributes: The number of attributes per event: N, or a range.
+        names: The number of attribute names.
+        skew: Zipf's exponent for the choice of names. 0: all names are equally likely.
+        values: The number of different values.
+        strings: The share of attribute names whose values are strings.
+        operators: The share of each operator in constraints on numbers. Default: '= 0.25,
+            != 0.25, > 0.25, < 0.25'.
+        string_operators: The share of each operator in constraints on strings. Default: '= 0.25,
+            != 0.25, prefix 0.25, contains 0.25'.
     """
     from tamis_workload.events import (  # noqa: PLC0415 - keeps --help fast
         NUMBER_OPERATORS,

@@ -47,14 +47,13 @@ Examples:
 
 
 def queries(  # noqa: PLR0913, PLR0917 - one for each option
-    dtd: Annotated[Path | None, f"Walk over its elements. {DTD_HELP}"] = None,
+    dtd: Annotated[Path | None, f"The DTD of the queries. {DTD_HELP}"] = None,
     documents: Annotated[
         list[str] | None,
         Option(
             metavar="DOCUMENT",
-            help="Draw from these documents instead: paths that are there and values they have, "
-            "with all that subscriptions may say; about half with a fault. "
-            f"{DOCUMENT_HELP}",
+            help="Draw queries from the paths and values of these documents instead of a DTD. "
+            f"About half of the queries match none of them. {DOCUMENT_HELP}",
         ),
     ] = None,
     count: Count = 1000,
@@ -77,18 +76,18 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Generate path queries, as a file of subscriptions.
 
-    From a DTD they are drawn as YFilter's generator draws them. The values are those of documents
-    that tamis workload documents makes with the same --values options.
+    With --dtd, draws queries as YFilter's generator does. Comparisons use the values of documents
+    that tamis workload documents generates with the same --values options.
 
     Options:
-        matching: Of --documents: the share of the queries that are true of some of them, exactly.
-            It takes longer, since the documents are matched.
-        depth: Steps, at most; or from and to, as 2..4.
-        skew: Zipf's exponent of the choice among children.
-        nested: Paths inside brackets, in each query.
-        nested_depth: Steps of these, at most.
-        inconsistent: Do not follow the DTD, only use its names.
-        namespaces: Write the prefixes that the queries use, for match --namespaces.
+        matching: With --documents, the exact share of queries that match a document. This takes
+            longer, because Tamis matches the documents.
+        depth: The largest number of steps, or a range such as 2..4.
+        skew: Zipf's exponent for the choice among child elements.
+        nested: The number of paths in brackets per query.
+        nested_depth: The largest number of steps of such a path.
+        inconsistent: Use the names of the DTD, but ignore its structure.
+        namespaces: Write the prefixes of the queries to this file, for match --namespaces.
     """
     if (dtd is None) == (not documents):
         raise UsageError("give either --dtd or --documents")
@@ -159,7 +158,7 @@ def _from_documents(
 
 
 def twigs(  # noqa: PLR0913, PLR0917 - one for each option
-    dtd: Annotated[Path, f"What the twigs grow in. {DTD_HELP}"],
+    dtd: Annotated[Path, f"The DTD of the twigs. {DTD_HELP}"],
     count: Count = 1000,
     seed: Seed = 0,
     distinct: Distinct = False,
@@ -177,14 +176,14 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Generate twigs (queries with branches), as a file of subscriptions.
 
-    Each follows the DTD in what may stand in what; elements of which the DTD permits only one may
-    both be asked for, and then no valid document matches.
+    Twigs follow the nesting of elements in the DTD. A twig may require two elements that the DTD
+    permits only as alternatives. No valid document matches such a twig.
 
     Options:
-        nodes: Steps of a twig, all together.
-        splits: Nodes with more than one child.
-        children: Of these nodes, at most.
-        namespaces: Write the prefixes that the twigs use, for match --namespaces.
+        nodes: The number of steps per twig.
+        splits: The number of nodes with more than one child.
+        children: The largest number of children of such a node.
+        namespaces: Write the prefixes of the twigs to this file, for match --namespaces.
     """
     from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd  # noqa: PLC0415
 
@@ -204,7 +203,7 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 def transformations(  # noqa: PLR0913, PLR0917 - one for each option
-    dtd: Annotated[Path, f"Whose elements are taken. {DTD_HELP}"],
+    dtd: Annotated[Path, f"The DTD of the transformations. {DTD_HELP}"],
     count: Count = 1000,
     seed: Seed = 0,
     distinct: Distinct = False,
@@ -218,17 +217,18 @@ def transformations(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: Path | None = None,
     output: Output = None,
 ) -> None:
-    """Generate transforming subscriptions, an object {"id": …, "query": …} a line.
+    """Generate transformations, one object {"id": …, "query": …} per line.
 
-    They are drawn with the parameters of the broker paper (Diao and Franklin, VLDB 2003). The
-    values are those of documents that tamis workload documents makes with the same options.
+    Uses the parameters of the broker paper (Diao and Franklin, VLDB 2003). Comparisons use the
+    values of documents that tamis workload documents generates with the same --values options.
 
     Options:
-        binding_depth: D1: steps of a binding path.
-        depth: D2: steps of the other paths, at most.
-        predicates: PP: predicate paths, in each.
-        returns: RP: return paths, in each.
-        namespaces: Write the prefixes that they use, for transform --namespaces.
+        binding_depth: D1, the number of steps of a binding path.
+        depth: D2, the largest number of steps of the other paths.
+        predicates: PP, the number of predicate paths per transformation.
+        returns: RP, the number of return paths per transformation.
+        namespaces: Write the prefixes of the transformations to this file, for transform
+            --namespaces.
     """
     from tamis_workload.queries.transformations import (  # noqa: PLC0415 - keeps --help fast
         TransformationOptions,

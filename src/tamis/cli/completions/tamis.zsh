@@ -10,28 +10,28 @@ _tamis_completion() {
 }
 _tamis_workload_events() {
     _arguments -s -S \
-        '(--output)--output=[Gets subscriptions.tsv]:FOLDER:_files' \
-        '(--count)--count=[How many events]:value: ' \
-        '(--interfaces)--interfaces=[How many interfaces]:N: ' \
-        '(--filters)--filters=[Of each interface]:N: ' \
-        '(--constraints)--constraints=[Of each filter]:N: ' \
-        '(--attributes)--attributes=[Of each event]:N: ' \
-        '(--names)--names=[How many attribute names]:N: ' \
-        '(--skew)--skew=[Zipfs exponent of the names]:S: ' \
-        '(--values)--values=[How many values]:N: ' \
-        '(--strings)--strings=[Of the names]:SHARE: ' \
-        '(--operators)--operators=[Of constraints with numbers]:SHARES: ' \
-        '(--string-operators)--string-operators=[Of those with strings]:SHARES: ' \
-        '(--seed)--seed=[Another one makes another workload]:value: ' \
+        '(--output)--output=[The folder for subscriptions.tsv]:FOLDER:_files' \
+        '(--count)--count=[The number of events]:value: ' \
+        '(--interfaces)--interfaces=[The number of interfaces]:N: ' \
+        '(--filters)--filters=[The number of filters per interface]:N: ' \
+        '(--constraints)--constraints=[The number of constraints per filter]:N: ' \
+        '(--attributes)--attributes=[The number of attributes per event]:N: ' \
+        '(--names)--names=[The number of attribute names]:N: ' \
+        '(--skew)--skew=[Zipfs exponent for the choice of names]:S: ' \
+        '(--values)--values=[The number of different values]:N: ' \
+        '(--strings)--strings=[The share of attribute names whose values are strings]:SHARE: ' \
+        '(--operators)--operators=[The share of each operator in constraints on numbers]:SHARES: ' \
+        '(--string-operators)--string-operators=[The share of each operator in constraints on strings]:SHARES: ' \
+        '(--seed)--seed=[The seed of the random choices]:value: ' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
         && return
 }
 _tamis_workload_dblp() {
     _arguments -s -S \
-        '(--size)--size=[Of the document]:BYTES: ' \
-        '(--records)--records=[Publications]:N: ' \
-        '(--seed)--seed=[Another one makes another workload]:value: ' \
+        '(--size)--size=[The size of the document]:BYTES: ' \
+        '(--records)--records=[The number of publications]:N: ' \
+        '(--seed)--seed=[The seed of the random choices]:value: ' \
         '(--output)--output=[Write to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
@@ -39,43 +39,43 @@ _tamis_workload_dblp() {
 }
 _tamis_workload_documents() {
     _arguments -s -S \
-        '(--dtd)--dtd=[What they are valid by]:FILE:_files' \
-        '(--count)--count=[How many]:value: ' \
+        '(--dtd)--dtd=[The DTD of the documents]:FILE:_files' \
+        '(--count)--count=[The number of results]:value: ' \
         '(--output)--output=[A folder for the documents (000000.xml]:PATH:_files' \
-        '(--seed)--seed=[Another one makes another workload]:value: ' \
+        '(--seed)--seed=[The seed of the random choices]:value: ' \
         '*--root=[A root element of documents]:NAME: ' \
         '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
-        '(--depth)--depth=[Elements inside each other]:N: ' \
-        '(--size)--size=[Of each document]:BYTES: ' \
-        '(--fill)--fill[Repeat what is outermost and may repeat until the size is reached]' \
-        '(--records)--records=[Repeat what is outermost and may repeat so many times]:N: ' \
-        '(--repeats)--repeats=[How often what may repeat does]:N: ' \
-        '*--repeat=[The same for an element of this name]:NAME=N: ' \
-        '(--optional)--optional=[The probability of what may be left out]:P: ' \
-        '(--values)--values=[How many different values there are]:N: ' \
-        '(--values-skew)--values-skew=[Zipfs exponent of the values]:S: ' \
-        '(--values-kind)--values-kind=[Numbers from 1]:value:(numbers words)' \
+        '(--depth)--depth=[The largest depth of elements]:N: ' \
+        '(--size)--size=[The largest size of a document]:BYTES: ' \
+        '(--fill)--fill[Repeat the outermost repeatable element until the document reaches --size]' \
+        '(--records)--records=[Repeat the outermost repeatable element N times]:N: ' \
+        '(--repeats)--repeats=[The number of repetitions of a repeatable element]:N: ' \
+        '*--repeat=[The same for one element name]:NAME=N: ' \
+        '(--optional)--optional=[The probability that an optional part is present]:P: ' \
+        '(--values)--values=[The number of different values]:N: ' \
+        '(--values-skew)--values-skew=[Zipfs exponent for the choice of values]:S: ' \
+        '(--values-kind)--values-kind=[The kind of values]:value:(numbers words)' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
         && return
 }
 _tamis_workload_transformations() {
     _arguments -s -S \
-        '(--dtd)--dtd=[Whose elements are taken]:FILE:_files' \
-        '(--count)--count=[How many]:value: ' \
-        '(--seed)--seed=[Another one makes another workload]:value: ' \
-        '(--distinct)--distinct[No two alike]' \
+        '(--dtd)--dtd=[The DTD of the transformations]:FILE:_files' \
+        '(--count)--count=[The number of results]:value: ' \
+        '(--seed)--seed=[The seed of the random choices]:value: ' \
+        '(--distinct)--distinct[Generate no result twice]' \
         '*--root=[A root element of documents]:NAME: ' \
         '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
         '(--binding-depth)--binding-depth=[D1]:N: ' \
         '(--depth)--depth=[D2]:N: ' \
         '(--predicates)--predicates=[PP]:N: ' \
         '(--returns)--returns=[RP]:N: ' \
-        '(--descendant)--descendant=[P(//)]:P: ' \
-        '(--values)--values=[How many different values there are]:N: ' \
-        '(--values-skew)--values-skew=[Zipfs exponent of the values]:S: ' \
-        '(--values-kind)--values-kind=[Numbers from 1]:value:(numbers words)' \
-        '(--namespaces)--namespaces=[Write the prefixes that they use]:FILE:_files' \
+        '(--descendant)--descendant=[The probability that a step uses //]:P: ' \
+        '(--values)--values=[The number of different values]:N: ' \
+        '(--values-skew)--values-skew=[Zipfs exponent for the choice of values]:S: ' \
+        '(--values-kind)--values-kind=[The kind of values]:value:(numbers words)' \
+        '(--namespaces)--namespaces=[Write the prefixes of the transformations to this file]:FILE:_files' \
         '(--output)--output=[Write to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
@@ -83,23 +83,23 @@ _tamis_workload_transformations() {
 }
 _tamis_workload_twigs() {
     _arguments -s -S \
-        '(--dtd)--dtd=[What the twigs grow in]:FILE:_files' \
-        '(--count)--count=[How many]:value: ' \
-        '(--seed)--seed=[Another one makes another workload]:value: ' \
-        '(--distinct)--distinct[No two alike]' \
+        '(--dtd)--dtd=[The DTD of the twigs]:FILE:_files' \
+        '(--count)--count=[The number of results]:value: ' \
+        '(--seed)--seed=[The seed of the random choices]:value: ' \
+        '(--distinct)--distinct[Generate no result twice]' \
         '*--root=[A root element of documents]:NAME: ' \
         '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
-        '(--nodes)--nodes=[Steps of a twig]:N: ' \
-        '(--splits)--splits=[Nodes with more than one child]:N: ' \
-        '(--children)--children=[Of these nodes]:N: ' \
-        '(--wildcard)--wildcard=[P(*)]:P: ' \
-        '(--descendant)--descendant=[P(//)]:P: ' \
-        '(--predicates)--predicates=[Comparisons with values]:N: ' \
-        '(--values)--values=[How many different values there are]:N: ' \
-        '(--values-skew)--values-skew=[Zipfs exponent of the values]:S: ' \
-        '(--values-kind)--values-kind=[Numbers from 1]:value:(numbers words)' \
-        '(--selectivity)--selectivity=[The share of values that a comparison is true of]:SHARE: ' \
-        '(--namespaces)--namespaces=[Write the prefixes that the twigs use]:FILE:_files' \
+        '(--nodes)--nodes=[The number of steps per twig]:N: ' \
+        '(--splits)--splits=[The number of nodes with more than one child]:N: ' \
+        '(--children)--children=[The largest number of children of such a node]:N: ' \
+        '(--wildcard)--wildcard=[The probability that a step is *]:P: ' \
+        '(--descendant)--descendant=[The probability that a step uses //]:P: ' \
+        '(--predicates)--predicates=[The number of comparisons per query]:N: ' \
+        '(--values)--values=[The number of different values]:N: ' \
+        '(--values-skew)--values-skew=[Zipfs exponent for the choice of values]:S: ' \
+        '(--values-kind)--values-kind=[The kind of values]:value:(numbers words)' \
+        '(--selectivity)--selectivity=[The share of values for which a comparison is true]:SHARE: ' \
+        '(--namespaces)--namespaces=[Write the prefixes of the twigs to this file]:FILE:_files' \
         '(--output)--output=[Write to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
@@ -107,27 +107,27 @@ _tamis_workload_twigs() {
 }
 _tamis_workload_queries() {
     _arguments -s -S \
-        '(--dtd)--dtd=[Walk over its elements]:FILE:_files' \
-        '*--documents=[Draw from these documents instead]:DOCUMENT:_files' \
-        '(--count)--count=[How many]:value: ' \
-        '(--seed)--seed=[Another one makes another workload]:value: ' \
-        '(--distinct)--distinct[No two alike]' \
-        '(--matching)--matching=[Of --documents]:SHARE: ' \
+        '(--dtd)--dtd=[The DTD of the queries]:FILE:_files' \
+        '*--documents=[Draw queries from the paths and values of these documents instead of a DTD]:DOCUMENT:_files' \
+        '(--count)--count=[The number of results]:value: ' \
+        '(--seed)--seed=[The seed of the random choices]:value: ' \
+        '(--distinct)--distinct[Generate no result twice]' \
+        '(--matching)--matching=[With --documents]:SHARE: ' \
         '*--root=[A root element of documents]:NAME: ' \
         '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
-        '(--depth)--depth=[Steps]:N: ' \
-        '(--wildcard)--wildcard=[P(*)]:P: ' \
-        '(--descendant)--descendant=[P(//)]:P: ' \
-        '(--skew)--skew=[Zipfs exponent of the choice among children]:S: ' \
-        '(--predicates)--predicates=[Comparisons with values]:N: ' \
-        '(--nested)--nested=[Paths inside brackets]:N: ' \
-        '(--nested-depth)--nested-depth=[Steps of these]:N: ' \
-        '(--inconsistent)--inconsistent[Do not follow the DTD]' \
-        '(--values)--values=[How many different values there are]:N: ' \
-        '(--values-skew)--values-skew=[Zipfs exponent of the values]:S: ' \
-        '(--values-kind)--values-kind=[Numbers from 1]:value:(numbers words)' \
-        '(--selectivity)--selectivity=[The share of values that a comparison is true of]:SHARE: ' \
-        '(--namespaces)--namespaces=[Write the prefixes that the queries use]:FILE:_files' \
+        '(--depth)--depth=[The largest number of steps]:N: ' \
+        '(--wildcard)--wildcard=[The probability that a step is *]:P: ' \
+        '(--descendant)--descendant=[The probability that a step uses //]:P: ' \
+        '(--skew)--skew=[Zipfs exponent for the choice among child elements]:S: ' \
+        '(--predicates)--predicates=[The number of comparisons per query]:N: ' \
+        '(--nested)--nested=[The number of paths in brackets per query]:N: ' \
+        '(--nested-depth)--nested-depth=[The largest number of steps of such a path]:N: ' \
+        '(--inconsistent)--inconsistent[Use the names of the DTD]' \
+        '(--values)--values=[The number of different values]:N: ' \
+        '(--values-skew)--values-skew=[Zipfs exponent for the choice of values]:S: ' \
+        '(--values-kind)--values-kind=[The kind of values]:value:(numbers words)' \
+        '(--selectivity)--selectivity=[The share of values for which a comparison is true]:SHARE: ' \
+        '(--namespaces)--namespaces=[Write the prefixes of the queries to this file]:FILE:_files' \
         '(--output)--output=[Write to this file instead of standard output]:FILE:_files' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
@@ -137,7 +137,7 @@ _tamis_workload() {
     _arguments -C \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
-        '1:command:((queries\:"Generate path queries" twigs\:"Generate twigs" transformations\:"Generate transforming subscriptions" documents\:"Generate valid documents" dblp\:"Generate a bibliography of any size" events\:"Generate events and subscriptions of one filter"))' \
+        '1:command:((queries\:"Generate path queries" twigs\:"Generate twigs" transformations\:"Generate transformations" documents\:"Generate valid documents with a limited depth and size" dblp\:"Generate a bibliography of any size" events\:"Generate events"))' \
         '*::argument:->arguments'
     [ "$state" = arguments ] && case $words[1] in
         queries) _tamis_workload_queries ;;
