@@ -116,11 +116,12 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
     from tamis.spark.splits import check_paths  # noqa: PLC0415
 
-    # What the user may have got wrong is found out before Spark starts, which takes a while.
+    # Wrong usage is reported before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])
-    asked = {"--overwrite": overwrite, "--only-new": only_new, "--stream": is_stream}
-    if sum(asked.values()) > 1:
-        raise UsageError(f"choose one of {' and '.join(name for name in asked if asked[name])}")
+    modes = {"--overwrite": overwrite, "--only-new": only_new, "--stream": is_stream}
+    chosen = [name for name, is_set in modes.items() if is_set]
+    if len(chosen) > 1:
+        raise UsageError(f"choose one of {' and '.join(chosen)}")
     if not is_stream and of_stream != StreamOptions():
         raise UsageError("--checkpoint, --trigger and --max-files are for --stream")
     paths = [*inputs, *(more_inputs or [])]
@@ -174,10 +175,10 @@ def _stream(
     def read_again() -> ProgramArtifact:
         try:
             return read()
-        except Exit:  # it was said why
+        except Exit:  # the reason is printed already
             raise UsageError(f"{file} cannot be used") from None
 
-    def told(run: str, version: str, done: spark.Summary) -> None:
+    def on_batch(run: str, version: str, done: spark.Summary) -> None:
         nonlocal batches, errors
         say(f"{run}, set {version}: {done}")
         batches += 1
@@ -193,7 +194,7 @@ def _stream(
             checkpoint=options.checkpoint,
             trigger=options.trigger,
             files_max=options.max_files or 1000,
-            on_batch=told,
+            on_batch=on_batch,
             **wanted,
         )
         if options.trigger != "now":

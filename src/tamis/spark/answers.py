@@ -137,7 +137,7 @@ class MatchRows:
             errors = _within(matches.errors, first, end)
             failed = _within(matches.failed, first, end)
             self._report(kept, rows, errors, failed, first_record)
-            if errors:  # what is true of a document without anything is not said of these
+            if errors:  # documents in error have no matches
                 is_right = ~np.isin(documents, list(errors))
                 documents, numbers = documents[is_right], numbers[is_right]
                 errors = errors if self.reports_errors else {}
@@ -153,9 +153,9 @@ class MatchRows:
             record = pa.nulls(len(shown), pa.int64())
             if first_record is not None:
                 record = pa.array(shown + first_record, pa.int64())
-            said = [errors.get(document) for document in shown.tolist()] if errors else []
-            told = [self._failed(shown, answers[0], failed)]
-            yield from spec.batches(kept, rows[shown], [record, *answers], said, told)
+            of_rows = [errors.get(document) for document in shown.tolist()] if errors else []
+            failures = [self._failed(shown, answers[0], failed)]
+            yield from spec.batches(kept, rows[shown], [record, *answers], of_rows, failures)
 
     def _report(
         self,
@@ -207,8 +207,8 @@ class MatchRows:
         nodes: dict[int, list[Any]] = {row: [] for row in shown.tolist()}
         for document, number in zip(documents.tolist(), numbers.tolist(), strict=True):
             nodes[document].append(self._nodes(found, document, number))
-        told = [None if row in errors else of_row for row, of_row in nodes.items()]
-        return shown, [lists, pa.array(told, self.schema.field("nodes").type)]
+        of_rows = [None if row in errors else of_row for row, of_row in nodes.items()]
+        return shown, [lists, pa.array(of_rows, self.schema.field("nodes").type)]
 
     def _nodes(self, found: Answers, document: int, number: int) -> list[Any]:
         match = Match(self.matcher.ids, found.matches, document, nodes=found.nodes)
@@ -220,11 +220,11 @@ class MatchRows:
         return rows
 
     def _failed(self, documents: Int64, ids: pa.Array, failed: Mapping[int, Failed]) -> pa.Array:
-        """The column of subscriptions that failed: told by the row of the document."""
+        """The column of subscriptions that failed, filled in the row of the document."""
         type = self.schema.field("failed").type
         if not failed:
             return pa.nulls(len(documents), type)
-        told = {
+        messages = {
             number: [
                 (str(self.ids[query].as_py()), printable(error.message))
                 for query, error in of_document.items()
@@ -233,7 +233,7 @@ class MatchRows:
         }
         is_match = pc.and_(ids.is_valid(), not self.spec.as_array).to_pylist()
         rows = zip(documents.tolist(), is_match, strict=True)
-        return pa.array([None if match else told.get(number) for number, match in rows], type)
+        return pa.array([None if match else messages.get(number) for number, match in rows], type)
 
 
 def _within(found: Mapping[int, T], first: int, end: int) -> dict[int, T]:
@@ -335,7 +335,7 @@ class _FileRange(io.RawIOBase):
 
 @dataclass(slots=True)
 class Counts:
-    """What a task met.
+    """What a task read.
 
     Attributes:
         documents: how many there were. A document whose records are shared counts for the task that

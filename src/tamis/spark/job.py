@@ -184,8 +184,8 @@ def write_run(
     with store.sink(name, made.id_type) as sink:
         answer = AnswerSplits(replace(made, refused=()), spec)
         parts = on_workers(spark, tasks, WriteTask(answer, sink))
-        for said in {said: None for part in parts for said in part["left_out"]}:
-            log.warning("%s", said)
+        for message in dict.fromkeys(message for part in parts for message in part["left_out"]):
+            log.warning("%s", message)
         counted = {kind: [part["file"] for part in parts if part[kind]] for kind in RESULTS}
         read, incomplete = _read_by_all(files, parts, len(made.partitions))
         wrong = rows_about(made.refused, incomplete, made.id_type)

@@ -245,8 +245,10 @@ class _Batches:
             found = [FileStatus(os.fsdecode(bytes(path)), *more) for path, *more in batch.collect()]
             # A file that was replaced comes with a later batch; what is gone is an error.
             files = [f for f in found if status_of(f.path, f.problem) in (f, FileStatus(f.path))]
-            told = replace(made, refused=()) if self.reported == made.identity else made
-            done = write_run(batch.sparkSession, self.store, run, told, self._spec(made), files)
+            # What is wrong with subscriptions is written once.
+            artifact = replace(made, refused=()) if self.reported == made.identity else made
+            spec = self._spec(made)
+            done = write_run(batch.sparkSession, self.store, run, artifact, spec, files)
         self.reported = made.identity
         log.info("%s: %s", run, done)
         if self.on_batch is not None:

@@ -187,6 +187,8 @@ class TransformColumn(ColumnTask[TransformationArtifact, MessageSpec]):
         waiting: list[_Row] = []
         size = 0
         for row in self._rows(kept, batch.columns[-1]):
+            if row.error is not None and self.spec.errors != "column":
+                continue
             waiting.append(row)
             size += len(row.message or b"")
             if len(waiting) == OUTPUT_ROWS or size >= OUTPUT_BYTES:
@@ -195,28 +197,19 @@ class TransformColumn(ColumnTask[TransformationArtifact, MessageSpec]):
         yield from self._joined(kept, waiting)
 
     def _rows(self, kept: PassthroughColumns, documents: pa.Array) -> Iterator[_Row]:
-        """A row for each message and each error that is told."""
+        """A row for each message and each error, which is reported too."""
         encoding = self.spec.declared_encoding
         values = column_values(self.column, documents, encoding)
         found = self.program.loaded().transform_many(values, declared_encoding=encoding)
         for number, messages in enumerate(found):
             if messages.error is not None:
-                yield from self._of_error(kept, _Row(number, None, None, messages.error))
+                self.spec.report(kept.name(number), messages.error)
+                yield _Row(number, None, None, messages.error)
                 continue
             for id, content, error in messages:
-                if error is None:
-                    yield _Row(number, id, content, None)
-                else:
-                    yield from self._of_error(kept, _Row(number, id, None, error))
-
-    def _of_error(self, kept: PassthroughColumns, row: _Row) -> Iterator[_Row]:
-        name = kept.name(row.document)
-        if row.subscription is not None:
-            name = f"{name}, subscription {row.subscription!r}"
-        assert row.error is not None
-        self.spec.report(name, row.error)
-        if self.spec.errors == "column":
-            yield row
+                if error is not None:
+                    self.spec.report(f"{kept.name(number)}, subscription {id!r}", error)
+                yield _Row(number, id, content if error is None else None, error)
 
     def _joined(self, kept: PassthroughColumns, rows: Sequence[_Row]) -> Iterator[pa.RecordBatch]:
         documents, ids, messages, errors = zip(*rows, strict=True) if rows else [()] * 4
