@@ -22,13 +22,13 @@ from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import Labels
 from tamis.language.flwr import parse_transformation
 from tamis.schema.graph import ExpandedGraph
 from tamis.schema.reader import read_graph
 from tamis.transform.layout import DONE, NONE
-from tamis.transform.shapes import Shapes, task_of
+from tamis.transform.shapes import Shapes, TaskProjections, task_of
 from tamis_papers.pathsharing import layout
 from tamis_papers.pathsharing.claims import Claims
 from tamis_papers.pathsharing.execute import PathSharing
@@ -67,7 +67,7 @@ def main() -> None:
     with phases("parse"):
         pairs = read_subscriptions(options.subscriptions)
         tasks = [task_of(parse_transformation(text)) for _, text in pairs]
-    shapes = Shapes(Labels())
+    shapes, projections = Shapes(Labels()), TaskProjections()
     strategy = PathSharing(shapes.labels, _planner(shapes.labels, options))
     start = perf_counter()
     with phases("add"):
@@ -75,13 +75,13 @@ def main() -> None:
             if number == len(tasks) - _LAST:
                 start = perf_counter()
             shape = shapes.of(task)
-            shapes.add_projection(shape, task.are_read)
+            projections.add_task(task)
             strategy.add(shape)
     each = (perf_counter() - start) / min(len(tasks), _LAST)
     note = f"{strategy.operators:,} operators; the last ones took {1e6 * each:.0f} µs each to add"
     with phases("cold"):
-        find(strategy, shapes, warmup, Phases(), options.operators)
-    counts, digest = find(strategy, shapes, documents, phases, options.operators)
+        find(strategy, projections.total, warmup, Phases(), options.operators)
+    counts, digest = find(strategy, projections.total, documents, phases, options.operators)
     counts["documents"] = len(documents)
     engine = f"{options.plans}, {options.known}"
     answer(phases, counts, version=__version__, engine=engine, digest=digest, note=note)
@@ -97,10 +97,14 @@ def _planner(labels: Labels, options: Namespace) -> Planner:
 
 
 def find(
-    strategy: PathSharing, shapes: Shapes, documents: list[bytes], phases: Phases, by_kind: bool
+    strategy: PathSharing,
+    projection: Projection,
+    documents: list[bytes],
+    phases: Phases,
+    by_kind: bool,
 ) -> tuple[dict[str, int], str]:
     """Find the groups of all documents, each by itself."""
-    parser = Parser(Vocabulary(), shapes.projections.total, DEFAULT_LIMITS)
+    parser = Parser(Vocabulary(), projection, DEFAULT_LIMITS)
     digest = Digest()
     counts = {"answers": 0, "groups": 0}
     for document in documents:

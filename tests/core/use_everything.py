@@ -94,7 +94,7 @@ def _use_path_sharing() -> None:
     from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
     from tamis.language.filters import Labels  # noqa: PLC0415
     from tamis.language.flwr import parse_transformation  # noqa: PLC0415
-    from tamis.transform.shapes import Shapes, task_of  # noqa: PLC0415
+    from tamis.transform.shapes import Shapes, TaskProjections, task_of  # noqa: PLC0415
     from tamis_papers.pathsharing.claims import Claims  # noqa: PLC0415
     from tamis_papers.pathsharing.execute import PathSharing  # noqa: PLC0415
     from tamis_papers.pathsharing.plan import FW, FWR, F, Planner  # noqa: PLC0415
@@ -108,14 +108,13 @@ def _use_path_sharing() -> None:
     ]
     inside = "".join(f"<b k='{n}'><b k='1'><c l='1'>{n}</c></b><c>{n}</c></b>" for n in range(99))
     document = Source(f"<a n='2'><a n='3'>{inside}</a></a>".encode())
-    shapes = Shapes(Labels())
+    shapes, projections = Shapes(Labels()), TaskProjections()
     found = []
     for task in map(task_of, map(parse_transformation, texts)):
-        shape = shapes.of(task)
-        shapes.add_projection(shape, task.are_read)
-        found.append(shape)
+        projections.add_task(task)
+        found.append(shapes.of(task))
     vocabulary = Vocabulary()
-    batch, _ = parse_documents([document], vocabulary, shapes.projections.total, Limits())
+    batch, _ = parse_documents([document], vocabulary, projections.total, Limits())
     claims = Claims(shapes.labels, None)
     answers = set()
     for sharing, known, is_shared in (

@@ -10,21 +10,21 @@ from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import parse_transformation
-from tamis.transform.planner import GroupReader, Groups
-from tamis.transform.shapes import Task, projection_of_task, task_of
+from tamis.transform.shapes import Task, TaskProjections, task_of
+from tamis.transform.strategy import GroupReader, Groups
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]
 
 
 def tasks_of(queries: Sequence[str]) -> tuple[list[Task], Projection]:
     """The tasks of some transformations, and what all of them read."""
-    projection = Projection()
+    projections = TaskProjections()
     tasks = []
     for query in queries:
         transformation = parse_transformation(query)
         tasks.append(task_of(transformation))
-        projection |= projection_of_task(tasks[-1])
-    return tasks, projection
+        projections.add_task(tasks[-1])
+    return tasks, projections.total
 
 
 def parsed(document: str, projection: Projection) -> tuple[DocumentBatch, Vocabulary]:

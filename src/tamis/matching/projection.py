@@ -28,16 +28,16 @@ def projection_of(expression: Operand, cover: Names = ALL_NAMES) -> Projection:
     (Names([('', 'c')]), Names([('', 'b')]))
     """
     match expression:
+        case ast.Exists((path,)) | ast.Count(path):
+            return _projection_of_path(path, cover)
         case ast.Exists(paths):
             return _union(_projection_of_path(path, cover) for path in paths)
+        case ast.Nodes((path,)) | ast.StringOf(path):
+            return _projection_of_string(path, cover)
         case ast.Nodes(paths):
             return _union(_projection_of_string(path, cover) for path in paths)
-        case ast.StringOf(path):
-            return _projection_of_string(path, cover)
         case ast.NameOf(path, local):
             return _projection_of_path(path, cover) | Projection(prefixes=not local)
-        case ast.Count(path):
-            return _projection_of_path(path, cover)
         case ast.Compare(_, inner, _) | ast.Contains(inner, _) | ast.StartsWith(inner, _):
             return projection_of(inner, cover)
         case ast.Not(inner) | ast.NormalizeSpace(inner) | ast.StringLength(inner):
@@ -45,6 +45,11 @@ def projection_of(expression: Operand, cover: Names = ALL_NAMES) -> Projection:
         case ast.And(operands) | ast.Or(operands):
             return _union(projection_of(operand, cover) for operand in operands)
     return Projection()
+
+
+def cover_of(path: ast.Path) -> Names:
+    """The cover of the nodes that an absolute path selects: the context of what follows."""
+    return _covers(path, ALL_NAMES)[-1]
 
 
 def _projection_of_string(path: ast.Path, cover: Names) -> Projection:
@@ -61,12 +66,16 @@ def _projection_of_path(path: ast.Path, cover: Names) -> Projection:
         for predicate in step.predicates:
             if not isinstance(predicate, ast.Position):
                 projection |= projection_of(predicate, reached)
-        projection |= _projection_of_step(step, following, before)
+        of_step = _projection_of_step(step, following, before)
+        if of_step is not None:
+            projection |= of_step
     return projection
 
 
-def _projection_of_step(step: ast.Step, following: ast.Step | None, cover: Names) -> Projection:
-    """What finding a step's nodes takes, where ``cover`` is that of its contexts."""
+def _projection_of_step(
+    step: ast.Step, following: ast.Step | None, cover: Names
+) -> Projection | None:
+    """What finding a step's nodes takes beyond the tags, if ``cover`` is that of its contexts."""
     if step.axis is ast.Axis.ATTRIBUTE:
         return Projection(attributes=_names(step.test))
     if step.test is ast.KindTest.TEXT:
@@ -75,8 +84,8 @@ def _projection_of_step(step: ast.Step, following: ast.Step | None, cover: Names
         # Only elements have children and attributes: "//b" need not see text and comments.
         of_leaves = (ast.Axis.SELF, ast.Axis.DESCENDANT_OR_SELF)
         leaves_matter = step.predicates or following is None or following.axis in of_leaves
-        return Projection(text=cover, misc=True) if leaves_matter else Projection()
-    return Projection()
+        return Projection(text=cover, misc=True) if leaves_matter else None
+    return None
 
 
 def _covers(path: ast.Path, cover: Names) -> list[Names]:

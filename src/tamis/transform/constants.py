@@ -22,8 +22,8 @@ from tamis.language.values import xpath_number
 from tamis.transform import layout as at
 from tamis.transform.kernels import key_of_number, key_of_text, put_pair
 from tamis.transform.layout import NONE
-from tamis.transform.planner import too_many_nodes
 from tamis.transform.shapes import Comparison, Leaf, Literal, Name
+from tamis.transform.strategy import too_many_nodes
 
 
 class Rows:

@@ -22,8 +22,8 @@ from tamis.language.flwr.model import Aggregate, Content, Enclosed, Item, Return
 from tamis.language.flwr.paths import is_of_attributes
 from tamis.language.values import xpath_number
 from tamis.transform.fragments import Fragments
-from tamis.transform.planner import GroupReader
 from tamis.transform.shapes import Task, task_of
+from tamis.transform.strategy import GroupReader
 
 _BYTE_ESCAPES = [(bytes([code]), escape.encode()) for code, escape in IN_VALUE.items()]
 

@@ -23,7 +23,7 @@ from tamis.documents.parser import parse
 from tamis.documents.rewrite import IN_TEXT, is_plain, plain
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
-from tamis.transform.planner import GroupReader, Groups
+from tamis.transform.strategy import GroupReader, Groups
 
 _KIND = (1 << KIND_BITS) - 1
 _NAME = lazy_pattern(rb"<[^ \t\r\n/>]++")

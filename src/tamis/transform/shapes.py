@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, cast
 
-from tamis.documents.vocabulary import ALL_NAMES, Names, Projection, Projections
-from tamis.language.filters import ANY, Codes, Labels, is_open
+from tamis.documents.vocabulary import Names, Projection, Projections
+from tamis.language.filters import Codes, Labels
 from tamis.language.flwr.model import Transformation
 from tamis.language.model import (
     DESCEND,
@@ -30,7 +30,7 @@ from tamis.language.model import (
     Path,
     Step,
 )
-from tamis.matching.projection import projection_of
+from tamis.matching.projection import cover_of, projection_of
 
 
 class Task(NamedTuple):
@@ -54,19 +54,53 @@ def task_of(transformation: Transformation) -> Task:
     return Task(flwr.binding, flwr.where, flwr.paths, flwr.are_read)
 
 
-def projection_of_task(task: Task) -> Projection:
-    """What a task, and the messages made of its nodes, read of documents."""
-    steps = task.binding.steps
-    if task.where is not None:
-        last = steps[-1]
-        steps = (*steps[:-1], Step(last.axis, last.test, (*last.predicates, task.where)))
-    projection = projection_of(Exists((Path(True, steps),))) | Projection(offsets=True)
-    for path, is_read in zip(task.paths, task.are_read, strict=True):
-        whole = (Path(True, task.binding.steps + path.steps),)
-        projection |= projection_of(Compare("=", Nodes(whole), "") if is_read else Exists(whole))
-        if path.steps and path.steps[-1].axis is Axis.ATTRIBUTE:
-            projection |= Projection(prefixes=True)  # it may be copied, as it is written
-    return projection
+class TaskProjections(Projections):
+    """What the tasks added so far read of documents, and what the messages of their nodes read.
+
+    The reader gives the same path object for the same text, so paths are cached by object.
+
+    >>> from tamis.language.flwr import parse_transformation
+    >>> text = "<r>{ for $b in //b where $b/@n > 1 or $b/c = 'x' return $b/c/text() }</r>"
+    >>> projections = TaskProjections()
+    >>> projections.add_task(task_of(parse_transformation(text)))
+    >>> projections.total[:2]
+    (Names([('', 'n')]), Names([('', 'c')]))
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Projection(offsets=True))
+        self._covers: dict[int, tuple[Path, Names]] = {}  # of bindings
+        self._added: dict[tuple[int, bool, Names], Path] = {}
+
+    def add_task(self, task: Task) -> None:
+        """Add what a task reads; most was added with other tasks."""
+        known = self._covers.get(id(task.binding))
+        if known is None:
+            known = self._covers[id(task.binding)] = task.binding, cover_of(task.binding)
+            self.add(projection_of(Exists((task.binding,))))
+        cover = known[1]
+        if task.where is not None:
+            self._add_condition(task.where, cover)
+        for path, is_read in zip(task.paths, task.are_read, strict=True):
+            self._add_path(path, is_read, cover)
+            if path.steps and path.steps[-1].axis is Axis.ATTRIBUTE:
+                self.add(Projection(prefixes=True))  # it may be copied, as it is written
+
+    def _add_condition(self, condition: Expression, cover: Names) -> None:
+        match condition:
+            case And(operands) | Or(operands):
+                for operand in operands:
+                    self._add_condition(operand, cover)
+            case Compare(_, Nodes((path,)), _):
+                self._add_path(path, True, cover)
+            case _:
+                self.add(projection_of(condition, cover))
+
+    def _add_path(self, path: Path, is_read: bool, cover: Names) -> None:
+        key = id(path), is_read, cover
+        if key not in self._added:
+            self._added[key] = path
+            self.add(projection_of(Nodes((path,)) if is_read else Exists((path,)), cover))
 
 
 # -- shapes ----------------------------------------------------------------------------------------
@@ -137,32 +171,24 @@ class NoShapeError(Exception):
 
 
 class Shapes:
-    """Makes shapes of tasks, and adds up what these read of documents.
+    """Makes shapes of tasks.
 
     The reader gives the same path object for the same text, so results are cached by object.
 
     >>> from tamis.language.flwr import parse_transformation
     >>> text = "<r>{ for $b in //b where $b/@n > 1 or $b/c = 'x' return $b/c/text() }</r>"
-    >>> shapes = Shapes(Labels())
-    >>> task = task_of(parse_transformation(text))
-    >>> shape = shapes.of(task)
+    >>> shape = Shapes(Labels()).of(task_of(parse_transformation(text)))
     >>> shape.binding.codes, [leaf.operator for (leaf,) in shape.conditions]
     ((3,), ['>', '='])
-    >>> shapes.add_projection(shape, task.are_read)
-    >>> shapes.projections.total[:2]
-    (Names([('', 'n')]), Names([('', 'c')]))
 
     Attributes:
         labels: what steps test for.
-        projections: what the shapes read that were added by ``add_projection``.
     """
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.projections = Projections(Projection(offsets=True))
         self._ends: dict[int, tuple[Path, End]] = {}
         self._bindings: dict[int, tuple[Path, Route, Expression | None]] = {}
-        self._projected: set[tuple[int, End, bool]] = set()
 
     def of(self, task: Task) -> Shape:
         """The shape of a task, or ``NoShapeError``."""
@@ -240,55 +266,6 @@ class Shapes:
         if codes is None or len(codes) != len(tests):
             raise NoShapeError("a step to something else than an element by its name or *")
         return Route(codes, (*reversed(tests), own))
-
-    # -- projection -------------------------------------------------------------------------------
-
-    def add_projection(self, shape: Shape, are_read: Sequence[bool]) -> None:
-        """Add what a shape reads (``are_read``: see ``Task``); most was added with others."""
-        binding = shape.binding
-        cover = self._cover(binding.codes, ANY)
-        if any(binding.tests):
-            self.projections.add(self._projection_of_tests(binding, ANY))
-        leaves = [(leaf.end, leaf.operator != EXISTS) for each in shape.conditions for leaf in each]
-        for end, is_read in (*leaves, *zip(shape.ends, are_read, strict=True)):
-            key = cover, end, is_read
-            if key not in self._projected:
-                self._projected.add(key)
-                reached = self._cover(end.route.codes, cover)
-                projection = self._projection_of_strings(end.kind, end.name, is_read, reached)
-                self.projections.add(projection | self._projection_of_tests(end.route, cover))
-                if end.kind == ATTRIBUTE:
-                    # it may be copied, as it is written
-                    self.projections.add(Projection(prefixes=True))
-
-    def _projection_of_tests(self, route: Route, cover: int) -> Projection:
-        projection = Projection()
-        for level, tests in enumerate(route.tests):
-            codes = route.codes[: max(0, len(route.codes) - level)]
-            for kind, name, operator, _ in tests:
-                reached = self._cover(codes, cover)
-                projection |= self._projection_of_strings(kind, name, operator != EXISTS, reached)
-        return projection
-
-    def _projection_of_strings(
-        self, kind: int, name: Name, is_read: bool, cover: int
-    ) -> Projection:
-        """What the strings at an end are made of; ``cover`` is the last label on the way there."""
-        if kind == ATTRIBUTE:
-            return Projection(attributes=ALL_NAMES if name is None else Names([name]))
-        if kind == VALUE and not is_read:
-            return Projection()
-        test = self.labels.test(cover)
-        if test.namespace is None or test.local is None:
-            return Projection(text=ALL_NAMES)
-        return Projection(text=Names([(test.namespace, test.local)]))
-
-    def _cover(self, codes: Codes, cover: int) -> int:
-        """The last label of some steps that names an element; all later steps lie in it."""
-        for code in reversed(codes):
-            if not is_open(self.labels.names[code >> 1]):
-                return code >> 1
-        return cover
 
 
 def _encoded(literal: str | float) -> bytes | float:

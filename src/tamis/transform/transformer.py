@@ -29,8 +29,9 @@ from tamis.language.entries import given_pairs
 from tamis.language.flwr import Transformation, parse_transformation, read_transformations
 from tamis.transform.factory import Template, make_message, template_of
 from tamis.transform.fragments import Fragments
-from tamis.transform.planner import Answers, GroupReader, Plans
+from tamis.transform.planner import Answers, Plans
 from tamis.transform.shapes import task_of
+from tamis.transform.strategy import GroupReader
 
 if TYPE_CHECKING:
     from tamis.schema.graph import SchemaGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tamis.transform.planner import Strategy
+from tamis.transform.strategy import Strategy
 from tamis_papers.pathsharing.plan import check_planned
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from tamis.language.filters import Labels
 from tamis.matching.engines.nfa.states import NfaRun
 from tamis.transform.constants import BY_EVENT, ROOM, Workspace, read_of
 from tamis.transform.layout import CONSTANTS, EVENTS, Constants
-from tamis.transform.planner import Groups, Strategy
 from tamis.transform.shapes import Shape
 from tamis.transform.strategies.relative import layout as at
 from tamis.transform.strategies.relative.compile import Building
 from tamis.transform.strategies.relative.kernels import find_groups
+from tamis.transform.strategy import Groups, Strategy
 
 _BY_SELECTION = (
     *("selection_stamp", "selection_node", "selection_first", "selection_last"),
