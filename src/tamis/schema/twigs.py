@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tamis.language import model
 from tamis.language.filters import Codes, has_label
@@ -25,6 +25,7 @@ from tamis.schema.prune import ROOT, Pruner, Reached, TooManyError
 
 _FALSE = Constant(False)
 _TRUE = Constant(True)
+_Value = TypeVar("_Value", bound=model.Value)
 
 
 def prune_query(query: Query, pruner: Pruner) -> Query:
@@ -83,7 +84,7 @@ class _Twigs:
             case model.Compare(operator, value, literal):
                 return model.Compare(operator, self._value(value, reached), literal)
             case model.Contains(text, literal) | model.StartsWith(text, literal):
-                return type(expression)(self._text(text, reached), literal)
+                return type(expression)(self._value(text, reached), literal)
             case model.Not(operand):
                 inner = self.expression(operand, reached)
                 if isinstance(inner, Constant):
@@ -94,24 +95,13 @@ class _Twigs:
                 return _joined(type(expression), found)
         return expression
 
-    def _value(self, value: model.Value, reached: Reached) -> model.Value:
+    def _value(self, value: _Value, reached: Reached) -> _Value:
         match value:
-            case model.Count(path):
-                return model.Count(self._only(path, reached))
-            case model.StringLength(text):
-                return model.StringLength(self._text(text, reached))
-            case model.Nodes():
-                raise AssertionError(value)  # is asked for apart
-        return self._text(value, reached)
-
-    def _text(self, text: model.StringFunction, reached: Reached) -> model.StringFunction:
-        match text:
-            case model.StringOf(path):
-                return model.StringOf(self._only(path, reached))
-            case model.NameOf(path, local):
-                return model.NameOf(self._only(path, reached), local)
-            case model.NormalizeSpace(inner):
-                return model.NormalizeSpace(self._text(inner, reached))
+            case model.Count() | model.StringOf() | model.NameOf():
+                return replace(value, path=self._only(value.path, reached))
+            case model.StringLength() | model.NormalizeSpace():
+                return replace(value, text=self._value(value.text, reached))
+        return value
 
     def _only(self, path: Path, reached: Reached) -> Path:
         found = self._union((path,), reached)

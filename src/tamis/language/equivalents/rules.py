@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import add, mul, sub, truediv
-from typing import Literal, TypeGuard
+from typing import Literal, TypeGuard, TypeVar
 
 from tamis.language import grammar as tree
 from tamis.language.grammar import Call, LocationPath, Number, Operation, StepSyntax, String, Syntax
 from tamis.language.printer import is_descend
 from tamis.language.values import COMPARISONS, MIRRORED, compare, xpath_number
+
+T = TypeVar("T")
 
 _BOOLEANS = frozenset(("not", "true", "false", "boolean", "contains", "starts-with", "lang"))
 _ARITHMETIC = {"+": add, "-": sub, "*": mul}
@@ -120,23 +122,23 @@ def call(name: str, *arguments: Syntax) -> Call:
 
 
 def divided(
-    predicates: tuple[Syntax, ...], taken: Callable[[Syntax], Syntax | None]
-) -> tuple[list[Syntax], tuple[Syntax, ...]]:
-    """Divide predicates and the operands of their ``and``: what ``taken`` gives, and the rest."""
-    found: list[Syntax] = []
-    kept: list[Syntax] = []
+    predicates: tuple[Syntax, ...], extract: Callable[[Syntax], T | None]
+) -> tuple[list[T], tuple[Syntax, ...]]:
+    """Divide predicates and operands of ``and``: what ``extract`` makes of some, and the others."""
+    extracted: list[T] = []
+    others: list[Syntax] = []
     for predicate in predicates:
         parts: tuple[Syntax, ...] = (predicate,)
         if isinstance(predicate, Operation) and predicate.operators[0].text == "and":
             parts = predicate.operands
-        results = [None if type_of(part) == "number" else taken(part) for part in parts]
-        left = [part for part, result in zip(parts, results, strict=True) if result is None]
-        if len(left) == len(parts) or (len(left) == 1 and type_of(left[0]) == "number"):
-            kept.append(predicate)
+        results = [None if type_of(part) == "number" else extract(part) for part in parts]
+        rest = [part for part, result in zip(parts, results, strict=True) if result is None]
+        if len(rest) == len(parts) or (len(rest) == 1 and type_of(rest[0]) == "number"):
+            others.append(predicate)
             continue
-        found += filter(None, results)
-        kept += [operation("and", *left)] if left else []
-    return found, tuple(kept)
+        extracted += (result for result in results if result is not None)
+        others += [operation("and", *rest)] if rest else []
+    return extracted, tuple(others)
 
 
 # -- comparisons with constants --------------------------------------------------------------------
@@ -266,7 +268,12 @@ def attach(done: list[StepSyntax], predicate: Syntax) -> None:
     """Add a predicate to the last step."""
     if not done:
         done.append(SELF)
-    done[-1] = replace(done[-1], predicates=(*done[-1].predicates, predicate))
+    done[-1] = with_predicate(done[-1], predicate)
+
+
+def with_predicate(step: StepSyntax, predicate: Syntax) -> StepSyntax:
+    """A step with one more predicate."""
+    return replace(step, predicates=(*step.predicates, predicate))
 
 
 def hoist_to_parent(done: list[StepSyntax]) -> None:
@@ -274,6 +281,7 @@ def hoist_to_parent(done: list[StepSyntax]) -> None:
     step = done[-1]
     if step.axis not in ("child", "attribute"):
         return
+    found: list[Syntax]
     found, predicates = divided(step.predicates, _about_parent)
     if found:
         done.pop()
@@ -314,51 +322,38 @@ def abbreviated(path: LocationPath | tree.FilterExpression) -> Syntax:
         found, predicates = divided(below.predicates, partial(_as_step, axes=axes))
         below = replace(below, predicates=predicates)
         if len(found) == 1:
-            step = _only_step(found[0])
+            (step,) = found
             or_self = replace(below, axis="descendant-or-self")
             below_it = (DESCEND, below) if step.axis == "ancestor" else (or_self,)
             return replace(path, steps=(start, replace(step, axis="child"), *below_it, *rest))
     elif start.axis == "descendant-or-self" and start.test == "node()":
         found, predicates = divided(start.predicates, partial(_as_step, axes=("self",)))
         if len(found) == 1:
-            step = _only_step(found[0])
+            (step,) = found
             step = replace(step, axis="child", predicates=(*step.predicates, *predicates))
             return replace(path, steps=(DESCEND, step, *rest))
     return path
 
 
-def _only_step(path: Syntax) -> StepSyntax:
-    assert isinstance(path, LocationPath)
-    (step,) = path.steps
-    return step
-
-
-def _as_step(syntax: Syntax, axes: tuple[str, ...]) -> LocationPath | None:
+def _as_step(syntax: Syntax, axes: tuple[str, ...]) -> StepSyntax | None:
     """A condition as one step to elements on one of some axes, which asks all else in predicates.
 
     ``self::a/b = 1`` is ``self::a[b = 1]``.
     """
     match syntax:
         case LocationPath(absolute=False, steps=(step, *rest)):
-            if (
-                step.axis not in axes
-                or not step.has_name
-                or any(map(is_positional, step.predicates))
-            ):
-                return None
-            leads = (relative(*rest),) if rest else ()
-            return replace(syntax, steps=(replace(step, predicates=(*step.predicates, *leads)),))
-        case Operation(operators=(operator,), operands=(LocationPath() as path, literal)):
-            if operator.text not in COMPARISONS or not is_literal(literal):
-                return None
-            found = _as_step(replace(path, steps=path.steps[:1]), axes)
-            if found is None:
-                return None
-            steps = list(found.steps)
-            inner = replace(path, steps=path.steps[1:] or (SELF,))
-            attach(steps, operation(operator.text, inner, literal))
-            return replace(found, steps=tuple(steps))
-    return None
+            condition: Syntax | None = relative(*rest) if rest else None
+        case Operation(
+            operators=(operator,),
+            operands=(LocationPath(absolute=False, steps=(step, *rest)) as path, literal),
+        ) if operator.text in COMPARISONS and is_literal(literal):
+            inner = replace(path, steps=tuple(rest) or (SELF,))
+            condition = operation(operator.text, inner, literal)
+        case _:
+            return None
+    if step.axis not in axes or not step.has_name or any(map(is_positional, step.predicates)):
+        return None
+    return step if condition is None else with_predicate(step, condition)
 
 
 def of_namespaces(condition: Syntax) -> Syntax:
@@ -402,6 +397,7 @@ def _without_closed(syntax: Syntax) -> tuple[Syntax, list[Syntax]]:
     match syntax:
         case LocationPath(steps=steps):
             found: list[Syntax] = []
+            conditions: list[Syntax]
             kept_steps = []
             for step in steps:
                 conditions, predicates = divided(step.predicates, _if_closed)
