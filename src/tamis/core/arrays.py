@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -39,6 +40,29 @@ def dtype_of(annotation: Any) -> np.dtype[Any]:
     (item,) = get_args(last) or (last,)
     found: np.dtype[Any] = np.dtype(item)
     return found
+
+
+def starts_of(sizes: NDArray[Any] | Sequence[int]) -> Int64:
+    """Where each of some lists begins when they follow each other, and where the last one ends.
+
+    >>> starts_of([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def flat_indices(starts: Int64, sizes: NDArray[Any]) -> Int64:
+    """The indices of the items of some lists, list after list.
+
+    >>> flat_indices(np.array([10, 5]), np.array([2, 3]))
+    array([10, 11,  5,  6,  7])
+    """
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    indices: Int64 = np.arange(total) + np.repeat(starts - ends + sizes, sizes)
+    return indices
 
 
 def freeze(*arrays: NDArray[Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, freeze
+from tamis.core.arrays import Bytes, Int32, Int64, freeze, starts_of
 
 DOCUMENT, ELEMENT, ATTRIBUTE, TEXT, MISC = range(5)
 """Kinds of nodes. A node's number is that of its document, start event, attribute, text or misc."""
@@ -221,7 +221,7 @@ def joined(batches: Sequence[DocumentBatch]) -> DocumentBatch:
         pieces = [getattr(batch, name) for batch in batches]
         if name in _COUNTED:
             lengths = [len(getattr(batch, _COUNTED[name])) for batch in batches]
-            before = np.cumsum([0, *lengths[:-1]])
+            before = starts_of(lengths)[:-1]
             pieces = [piece + count for piece, count in zip(pieces, before, strict=True)]
         if name in ("document_starts", "misc_starts"):  # each ends where the next one begins
             pieces = [*(piece[:-1] for piece in pieces[:-1]), pieces[-1]]

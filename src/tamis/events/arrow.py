@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, freeze
+from tamis.core.arrays import Bytes, Int32, Int64, freeze, starts_of
 from tamis.core.errors import EventError, MalformedEvent, MissingExtra, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
 from tamis.events import model as at
 from tamis.events.encode import Part, oversized, shown, string_too_long, too_many
 from tamis.events.kernels import find_ones, join_columns
-from tamis.events.model import EventBatch, starts_of
+from tamis.events.model import EventBatch
 
 ROWS, _CELLS = 1 << 15, 1 << 22
 """So many rows, and cells with nulls included, are encoded at once at most."""

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int64, freeze
+from tamis.core.arrays import Bytes, Int64, freeze, starts_of
 from tamis.core.errors import EventError, EventLimitError, MalformedEvent
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import model as at
-from tamis.events.model import EventBatch, packed, starts_of
+from tamis.events.model import EventBatch, packed
 
 log = logging.getLogger("tamis")
 

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, dtype_of, freeze
+from tamis.core.arrays import Bytes, Int32, Int64, dtype_of, freeze, starts_of
 from tamis.core.errors import EventError, UsageError
 from tamis.core.kernel.check import are_starts, are_within, is_sorted
 from tamis.language.constraints import Constant, Constraint, constraint_key
@@ -243,17 +243,6 @@ class TableBuilder:
             interfaces=np.array(self._interfaces, np.int32),
             interface_count=max(self._interfaces, default=-1) + 1,
         ).frozen()
-
-
-def starts_of(sizes: NDArray[Any] | Sequence[int]) -> Int64:
-    """Where each of some lists begins when they follow each other, and where the last one ends.
-
-    >>> starts_of([2, 0, 3])
-    array([0, 2, 2, 5])
-    """
-    starts = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return starts
 
 
 def packed(strings: Iterable[bytes]) -> tuple[Int64, Bytes]:

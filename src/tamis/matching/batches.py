@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from tamis.core.arrays import Int32, freeze
+from tamis.core.arrays import Int32, freeze, starts_of
 from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription
 from tamis.core.index.matchset import MatchSet, Subscribers, Which, joined
 from tamis.core.limits import Limits
@@ -61,7 +61,7 @@ def subscribers_of(query_numbers: Int32, queries: int) -> Subscribers:
     """The subscribers of each query."""
     order = np.argsort(query_numbers, kind="stable").astype(np.int32)
     counts = np.bincount(query_numbers, minlength=queries)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    starts = starts_of(counts)
     freeze(starts, order)
     return Subscribers(starts, order)
 

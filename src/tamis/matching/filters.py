@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.arrays import Int32, Int64, freeze, starts_of
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import ANY, Codes, Labels, expanded_name
 from tamis.language.model import Query
@@ -70,10 +70,10 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
         for codes in dict.fromkeys(pruned) if len(pruned) > 1 else pruned:
             answers.setdefault(codes, []).append(number)
     filters = Filters(
-        starts=np.cumsum([0, *map(len, answers)], dtype=np.int64),
+        starts=starts_of(list(map(len, answers))),
         codes=np.array([*chain.from_iterable(answers)], np.int32),
         names=tuple(labels.names),
-        query_starts=np.cumsum([0, *map(len, answers.values())], dtype=np.int64),
+        query_starts=starts_of(list(map(len, answers.values()))),
         queries=np.array([*chain.from_iterable(answers.values())], np.int32),
     )
     freeze(filters.starts, filters.codes, filters.query_starts, filters.queries)

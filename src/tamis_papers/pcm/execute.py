@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64, distinct, freeze
+from tamis.core.arrays import Int32, Int64, distinct, freeze, starts_of
 from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.record import register
 from tamis.core.kernel.state import State
@@ -158,8 +158,7 @@ def joined(counts: Int32, found: Sequence[Int32]) -> tuple[Int64, Int32]:
     >>> joined(np.array([[1, 0], [1, 1]], np.int32), [np.array([7]), np.array([8, 9])])
     (array([0, 2, 3]), array([7, 8, 9], dtype=int32))
     """
-    starts = np.zeros(counts.shape[1] + 1, np.int64)
-    np.cumsum(counts.sum(axis=0, dtype=np.int64), out=starts[1:])
+    starts = starts_of(counts.sum(axis=0, dtype=np.int64))
     if len(found) == 1:
         return starts, found[0]
     owners = np.empty(starts[-1], np.int32)

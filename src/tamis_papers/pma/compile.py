@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Int32, Int64, distinct, freeze
+from tamis.core.arrays import Int32, Int64, distinct, freeze, starts_of
 from tamis.core.kernel import ahocorasick
 from tamis.language.filters import ANY, Labels, is_open
 from tamis.language.model import Query
@@ -71,8 +71,7 @@ def build(keywords: Keywords, width: int, full_goto: bool) -> tuple[Pma, Int32]:
     states = len(trie.parent)
     output = np.argsort(state_of, kind="stable").astype(np.int32)
     counts = np.bincount(state_of, minlength=states)
-    output_starts = np.zeros(states + 1, np.int64)
-    np.cumsum(counts, out=output_starts[1:])
+    output_starts = starts_of(counts)
     output_fail = np.zeros(states, np.int32)
     ahocorasick.fill_shorter(counts.astype(np.int32), trie.failures, output_fail)
     is_full = full_goto and states * width <= FULL_GOTO_MAX
@@ -92,7 +91,7 @@ def _strings(keywords: Keywords) -> tuple[Int64, Int32]:
     """The symbols of keywords, with ``#`` before those whose first step does not descend."""
     is_rooted = keywords.codes[keywords.starts] & 1 == 0
     lengths = keywords.ends - keywords.starts
-    starts = np.concatenate([[0], np.cumsum(lengths + is_rooted)]).astype(np.int64)
+    starts = starts_of(lengths + is_rooted)
     symbols = np.zeros(starts[-1], np.int32)
     within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     places = np.repeat(starts[:-1] + is_rooted, lengths) + within

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
+from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze, starts_of
 from tamis.core.kernel.table import slots_for
 from tamis.events.model import (
     BOOLEAN,
@@ -101,7 +100,7 @@ def compile_filters(table: FilterTable) -> SffProgram:
     freeze(nodes)
     posting_counts, sizes = np.zeros(node_count, np.int64), np.zeros(table.filters, np.int32)
     count_postings(table.starts, nodes, np.full(node_count, -1, np.int32), posting_counts, sizes)
-    posting_starts = _starts(posting_counts)
+    posting_starts = starts_of(posting_counts)
     filters, block_sizes, shift = _places(table, sizes)
     postings = np.zeros(posting_starts[-1], np.int32)
     next_posting, seen_in = posting_starts[:-1].copy(), np.full(node_count, -1, np.int32)
@@ -125,13 +124,6 @@ def compile_filters(table: FilterTable) -> SffProgram:
     return SffProgram(index, places, always, shift, size_max, part_node, exists_node)
 
 
-def _starts(counts: NDArray[np.integer[Any]]) -> Int64:
-    """Where each of several rows begins that are so long and follow each other."""
-    starts = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=starts[1:])
-    return starts
-
-
 def _distinct_strings(table: FilterTable) -> _Strings:
     count = len(table.string_starts) - 1
     data, bounds = table.string_bytes.tobytes(), table.string_starts.tolist()
@@ -148,7 +140,7 @@ def _items_of_lists(table: FilterTable) -> _Items:
     lists = table.values[constraints]
     firsts = table.list_starts[lists]
     counts = table.list_starts[lists + 1] - firsts
-    before = _starts(counts)
+    before = starts_of(counts)
     places = np.arange(before[-1]) + np.repeat(firsts - before[:-1], counts)
     return _Items(constraints, counts, places)
 
@@ -188,7 +180,7 @@ def _distinct_constants(table: FilterTable, strings: _Strings, items: _Items) ->
     place_of = np.empty(len(order), np.int64)
     place_of[order] = np.arange(len(order))
     of_all = place_of[numbers]
-    starts = _starts(np.bincount(domains, minlength=CLASSES * len(table.names)))
+    starts = starts_of(np.bincount(domains, minlength=CLASSES * len(table.names)))
     of_constraints = np.zeros(len(table.values), np.int64)
     of_constraints[compares] = of_all[: len(compares)]
     return _Constants(starts, kinds[order], values[order], of_constraints, of_all[len(compares) :])
@@ -210,10 +202,10 @@ def _sections(
     is_used[keys] = True
     used = np.flatnonzero(is_used)
     own_domains = used // _COMPARING
-    first_nodes = _starts(np.diff(constants.starts)[own_domains])
+    first_nodes = starts_of(np.diff(constants.starts)[own_domains])
     within = constants.of_constraints[compares] - constants.starts[domains]
     nodes[compares] = first_nodes[np.searchsorted(used, keys)] + within
-    starts = _starts(np.bincount(own_domains, minlength=CLASSES * len(table.names)))
+    starts = starts_of(np.bincount(own_domains, minlength=CLASSES * len(table.names)))
     operators = (used % _COMPARING).astype(np.uint8)
     return starts, operators, first_nodes[:-1].copy(), int(first_nodes[-1])
 
@@ -241,7 +233,7 @@ def _parts(
     place_of = np.empty(len(order), np.int64)
     place_of[order] = np.arange(len(order))
     nodes[constraints] = first_node + place_of[numbers]
-    starts = _starts(np.bincount(groups, minlength=PARTS * len(table.names)))
+    starts = starts_of(np.bincount(groups, minlength=PARTS * len(table.names)))
     own = values[order].astype(np.int32)
     shorter = np.full(len(own), -1, np.int32)
     freeze(starts, own)
@@ -269,7 +261,7 @@ def _in_nodes(
     Args:
         nodes: gets those of the constraints, from the first one on.
     """
-    bounds = _starts(items.counts).tolist()
+    bounds = starts_of(items.counts).tolist()
     known: dict[tuple[int, bytes], int] = {}
     of_nodes = [np.zeros(0, np.int64)]
     names = table.constraint_names[items.constraints].tolist()
@@ -284,7 +276,7 @@ def _in_nodes(
     own_nodes = np.repeat(
         np.arange(first_node, first_node + len(known)), [len(own) for own in of_nodes[1:]]
     )
-    starts = _starts(np.bincount(of_all, minlength=len(constants.values)))
+    starts = starts_of(np.bincount(of_all, minlength=len(constants.values)))
     in_nodes = own_nodes[np.argsort(of_all, kind="stable")].astype(np.int32)
     return starts, in_nodes, first_node + len(known)
 
@@ -304,7 +296,7 @@ def _places(table: FilterTable, sizes: Int32) -> tuple[Int32, Int32, int]:
         blocks = (counts + (1 << shift) - 1) >> shift
         if (blocks.sum() << shift) - len(filters) <= _EMPTY_MAX * len(filters):
             break
-    starts = _starts(blocks) << shift
+    starts = starts_of(blocks) << shift
     places = np.arange(len(filters)) + np.repeat(starts[:-1] - firsts, counts)
     result = np.full(starts[-1], -1, np.int32)
     result[places] = filters

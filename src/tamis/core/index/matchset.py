@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arguments import is_one_of
-from tamis.core.arrays import Int32, Int64, distinct, freeze
+from tamis.core.arrays import Int32, Int64, distinct, flat_indices, freeze, starts_of
 from tamis.core.errors import DocumentError, LxmlEvaluationError, UsageError
 
 Which = Literal["first", "all"]
@@ -177,9 +177,7 @@ class MatchSet(NamedTuple):
             owners = np.repeat(owners, firsts[queries + 1] - firsts[queries])
             members = ranges(firsts, members, self.subscribers.numbers)
         owners, numbers = _ordered(owners, members)
-        starts = np.zeros(len(sets) + 1, np.int64)
-        np.cumsum(np.bincount(owners, minlength=len(sets)), out=starts[1:])
-        return starts, numbers
+        return starts_of(np.bincount(owners, minlength=len(sets))), numbers
 
     def _unsliced(self, members: Int32) -> Int32:
         """Members, without slices."""
@@ -199,19 +197,14 @@ def ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
     if len(rows) == 1:
         return values[starts[rows[0]] : starts[rows[0] + 1]]
     firsts = starts[rows]
-    counts = starts[rows.astype(np.int64) + 1] - firsts
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    result: Int32 = values[np.arange(total) + np.repeat(firsts - ends + counts, counts)]
-    return result
+    return values[flat_indices(firsts, starts[rows.astype(np.int64) + 1] - firsts)]
 
 
 def only_used(set_ids: Int32, starts: Int64, members: Int32) -> tuple[Int32, Int64, Int32]:
     """The same sets, without those that nothing refers to: an engine may know many more."""
     used, renumbered = np.unique(set_ids, return_inverse=True)
     counts = starts[used.astype(np.int64) + 1] - starts[used]
-    own_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return renumbered.astype(np.int32), own_starts, ranges(starts, used, members)
+    return renumbered.astype(np.int32), starts_of(counts), ranges(starts, used, members)
 
 
 def _ordered(owners: Int64, numbers: Int32) -> tuple[Int64, Int32]:
@@ -234,7 +227,7 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
     if len(parts) == 1 and parts[0][1] is None:
         return parts[0][0]
     counts = [np.diff(matches.document_starts) for matches, _ in parts]
-    starts = np.concatenate([[0], np.cumsum(np.sum(counts, axis=0))]).astype(np.int64)
+    starts = starts_of(np.sum(counts, axis=0))
     set_ids = np.empty(starts[-1], np.int32)
     set_starts = [np.zeros(1, np.int64)]
     members: list[Int32] = []
@@ -299,7 +292,7 @@ def match_set(
     matches = MatchSet(
         document_starts=np.array(document_starts, dtype=np.int64),
         set_ids=np.array(set_ids, dtype=np.int32),
-        set_starts=np.cumsum([0, *map(len, members)], dtype=np.int64),
+        set_starts=starts_of(list(map(len, members))),
         members=np.concatenate(members) if members else np.zeros(0, dtype=np.int32),
         errors=errors,
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tamis.core.arrays import Int64, freeze
+from tamis.core.arrays import Int64, freeze, starts_of
 from tamis.documents.batch import KIND_BITS, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.reference.execute import Evaluator
@@ -55,9 +55,9 @@ def _groups(answers: Sequence[tuple[int, Int64, list[list[Int64]]]]) -> Groups:
     """
     columns = [(bound, column) for _, bound, lists in answers for column in lists]
     lists = [nodes for _, column in columns for nodes in column]
-    list_ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    group_ends = np.cumsum([0, *(len(answer[1]) for answer in answers)]).astype(np.int64)
-    path_ends = np.cumsum([0, *(len(answer[2]) for answer in answers)]).astype(np.int64)
+    list_ends = starts_of(list(map(len, lists)))
+    group_ends = starts_of([len(answer[1]) for answer in answers])
+    path_ends = starts_of([len(answer[2]) for answer in answers])
     groups = Groups(
         transformations=np.array([answer[0] for answer in answers], np.int32),
         group_starts=group_ends[:-1],
@@ -65,7 +65,7 @@ def _groups(answers: Sequence[tuple[int, Int64, list[list[Int64]]]]) -> Groups:
         bound=_joined([answer[1] for answer in answers]),
         path_starts=path_ends[:-1],
         paths=np.arange(len(columns), dtype=np.int32),
-        of_path=np.cumsum([0, *(len(column) for _, column in columns)]).astype(np.int64),
+        of_path=starts_of([len(column) for _, column in columns]),
         list_bound=_joined([bound for bound, _ in columns]),
         list_starts=list_ends[:-1],
         list_ends=list_ends[1:],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
+from tamis.core.arrays import Bytes, Int32, Int64, distinct, flat_indices, freeze, starts_of
 from tamis.core.errors import UsageError
 from tamis.core.kernel.state import zeros
 from tamis.core.kernel.table import slots_for
@@ -27,7 +27,7 @@ from tamis.events.engines.signature.kernels.cells import (
 )
 from tamis.events.engines.signature.kernels.match import LANES
 from tamis.events.engines.signature.program import Cells, Ranks, SignatureProgram, Tests, UInt64
-from tamis.events.model import FilterTable, packed, starts_of
+from tamis.events.model import FilterTable, packed
 
 _SEEDS = 100
 LARGE = 24
@@ -141,7 +141,7 @@ def _lists(
     """The list of each group's cell, and the set of its keys."""
     first = groups.filters[groups.firsts]
     sizes = np.diff(merged.column_starts)[first]
-    used = merged.column_keys[_flat_indices(merged.column_starts[first], sizes)]
+    used = merged.column_keys[flat_indices(merged.column_starts[first], sizes)]
     uses = np.bincount(used, minlength=len(key_hashes)).astype(np.int64)
     lists, key_sets = np.zeros(len(first), np.int64), np.zeros(len(first), np.uint64)
     kernels.find_lists(merged, groups, key_hashes, uses, constant_starts, lists, key_sets)
@@ -152,7 +152,7 @@ def _make_tests(
     table: FilterTable, ranges: Ranges, merged: Merged, filters: Int32, tested: Int32
 ) -> Tests:
     sizes = np.diff(merged.test_starts)[filters]
-    own = _flat_indices(merged.test_starts[filters], sizes)
+    own = flat_indices(merged.test_starts[filters], sizes)
     return Tests(
         tested,
         starts_of(sizes),
@@ -215,16 +215,6 @@ def _rank_constraints(table: FilterTable) -> tuple[Ranks, Ranges]:
     return ranks, _find_ranges(table, operands, indices, np.diff(starts), keys)
 
 
-def _flat_indices(starts: Int64, sizes: Int64) -> Int64:
-    """The indices of the items of some lists, list after list.
-
-    >>> _flat_indices(np.array([10, 5]), np.array([2, 3]))
-    array([10, 11,  5,  6,  7])
-    """
-    indices: Int64 = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-    return indices
-
-
 def _find_keys(table: FilterTable) -> _Keys:
     is_any = table.operators == model.EXISTS
     accepts = np.where(is_any, np.int32(at.ANYTHING), _ACCEPTS[table.kinds])
@@ -269,7 +259,7 @@ def _find_operands(
     lists = np.flatnonzero((operators == model.IN) & has_order)
     starts = table.list_starts[table.values[lists]]
     sizes = table.list_starts[table.values[lists] + 1] - starts
-    of_lists = _flat_indices(starts, sizes)
+    of_lists = flat_indices(starts, sizes)
     items = np.repeat(lists, sizes)
     of_prefixes = table.values[prefixes]
     prefix_kinds = np.full(2 * len(prefixes), model.STRING, np.uint8)

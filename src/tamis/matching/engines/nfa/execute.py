@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.arrays import Int32, Int64, freeze, starts_of
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
@@ -72,8 +72,7 @@ class NfaSearcher:
         together = np.concatenate(documents)
         order = np.argsort(together, kind="stable")
         counts = np.bincount(together, minlength=len(counts))
-        all_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return all_starts, np.concatenate(sets)[order]
+        return starts_of(counts), np.concatenate(sets)[order]
 
 
 class Evaluation:

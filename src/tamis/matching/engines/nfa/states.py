@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64
+from tamis.core.arrays import Int32, Int64, starts_of
 from tamis.core.kernel.state import State, zeros
 from tamis.core.kernel.table import copy_pairs
 from tamis.documents.batch import DocumentBatch
@@ -67,7 +67,7 @@ class Nfa:
 
     def add(self, filters: Sequence[Sequence[int]]) -> Int32:
         """Add some filters, and say to which state each leads."""
-        starts = np.cumsum([0, *map(len, filters)], dtype=np.int64)
+        starts = starts_of(list(map(len, filters)))
         return self.add_many(starts, np.array([c for codes in filters for c in codes], np.int32))
 
     def add_many(self, starts: Int64, codes: Int32) -> Int32:

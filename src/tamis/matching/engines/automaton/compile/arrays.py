@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Floats, Int32, Int64, distinct
+from tamis.core.arrays import Bytes, Floats, Int32, Int64, distinct, flat_indices, starts_of
 from tamis.core.errors import UsageError
 from tamis.core.kernel import ahocorasick
 from tamis.language.plain import OPERATORS
@@ -269,9 +269,7 @@ class Strings(NamedTuple):
     def only(self, which: Int32) -> Strings:
         """Some of them."""
         lengths = self.lengths(which)
-        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        behind = np.repeat(self.starts[which] - starts[:-1], lengths)
-        return Strings(starts, self.data[np.arange(starts[-1]) + behind])
+        return Strings(starts_of(lengths), self.data[flat_indices(self.starts[which], lengths)])
 
 
 def value_arrays(

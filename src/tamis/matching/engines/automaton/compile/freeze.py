@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, distinct, freeze
+from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, distinct, freeze, starts_of
 from tamis.core.errors import UsageError
 from tamis.documents.vocabulary import ALL_NAMES, Name, Names, Projection
 from tamis.matching.engines.automaton import program as pr
@@ -298,7 +298,7 @@ def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDAr
     return {
         "chain_starts": chain_starts,
         "chain_numbers": order,
-        "stage_starts": np.cumsum([0, *map(len, stages)], dtype=np.int64),
+        "stage_starts": starts_of(list(map(len, stages))),
         "stages": np.array([stage for chain in stages for stage in chain], np.int32),
         "last_starts": last_starts,
         "lasts": rows[last_order],
