@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import declared, records
+from benchmarks import declared, recording
 from benchmarks.declared import DeclarationError, Experiment
 from benchmarks.figures import figures
 from benchmarks.measuring import measure
@@ -52,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
             path = options.record
             if path.suffix != ".json":
                 path /= f"{experiment.name}.json"
-            records.write(path, records.record(experiment, workloads, busy))
+            recording.write(path, recording.record(experiment, workloads, busy))
     return 0 if is_good else 1
 
 

@@ -11,7 +11,7 @@ from benchmarks.programs.tamis_parsing import OpenParser, groups
 from tamis.core.index.matchset import MatchSet, checked_nodes, joined
 from tamis.core.threads import Flush
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.records import parse_records
+from tamis.documents.record_reader import parse_records
 from tamis.documents.source import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.core.threads import Flush
-from tamis.documents.records import parse_records
+from tamis.documents.record_reader import parse_records
 from tamis.documents.source import open_stream
 from tamis.documents.vocabulary import Names, Projection, Vocabulary
 

@@ -16,7 +16,7 @@ from tamis.core.kernel import declare, kernel
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents.parser import parse
-from tamis.documents.records import parse_records
+from tamis.documents.record_reader import parse_records
 from tamis.documents.source import Source, Stream
 from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
 from tamis.language.subscriptions import Subscriptions

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush
-from tamis.documents import records as records_module
+from tamis.documents import record_batch
 from tamis.documents.expat_records import ExpatRecords
-from tamis.documents.records import RecordBatch, RecordParser, parse_records, record_ranges
+from tamis.documents.record_batch import RecordBatch, RecordParser
+from tamis.documents.record_reader import parse_records, record_ranges
 from tamis.documents.source import open_stream
-from tamis.documents.tokenizer import records as tokenized
 from tamis.documents.tokenizer import scanner
-from tamis.documents.tokenizer.records import TokenizedRecords
+from tamis.documents.tokenizer import tokenized_records as tokenized
+from tamis.documents.tokenizer.tokenized_records import TokenizedRecords
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tests.documents.mutations import Mutator, taken_apart
 from tests.documents.test_records import chunked, nodes
@@ -231,7 +232,7 @@ def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 3)
     for text in (*GOOD.values(), *TAKEN_OVER.values(), f"<x>{RECORD * 20}</x>"):
         compare(text.encode(), sizes=(50, 1 << 30))
     parser = TokenizedRecords("a", Vocabulary(), ALL, Limits())
@@ -276,7 +277,7 @@ def test_warnings(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("name", [*GOOD, *TAKEN_OVER])
 def test_ranges(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "BATCH_RECORDS", 1)
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 1)
     text = {**GOOD, **TAKEN_OVER}[name]
     data = text.encode() if isinstance(text, str) else text
     ranges = record_ranges(lambda: BytesIO(data), "a", 1)

@@ -8,8 +8,9 @@ import pytest
 
 import tamis
 from tamis.core.limits import Limits
-from tamis.documents import records as records_module
-from tamis.documents.records import RecordRange, StreamPosition, record_ranges
+from tamis.documents import record_batch, record_reader
+from tamis.documents.record_batch import RecordRange, StreamPosition
+from tamis.documents.record_reader import record_ranges
 
 RECORD = "<g xmlns:p='urn:{0}'>\n<r n='{0}'><p:a>{0}é</p:a></r>\n<!-- {0} --></g>\r\n"
 DOCUMENT = ("<all xmlns='u'>" + "".join(map(RECORD.format, range(50))) + "</all>").encode()
@@ -22,7 +23,7 @@ MATCHER = tamis.compile(
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 3)
 
 
 Answer = tuple[int, list[int], object, object]
@@ -129,14 +130,14 @@ def test_ranges_are_the_same_whoever_finds_them(document: bytes) -> None:
 
 def test_parts_that_were_read_at_once_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[int, StreamPosition | None]] = []
-    one = records_module._Reader.read
+    one = record_reader._Reader.read
 
     def noted(*given: Any) -> Any:
         steps, met = one(*given)
         read.append((given[1], met))
         return steps, met
 
-    monkeypatch.setattr(records_module._Reader, "read", noted)
+    monkeypatch.setattr(record_reader._Reader, "read", noted)
     found = ranges_of(FLAT, 4)
     first, *others, last = sorted(read, key=lambda each: each[0])
     assert first[0] == 0

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from tamis.core.errors import UsageError
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
-from tamis.documents import records as records_module
+from tamis.documents import record_batch
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.expat_records import ExpatRecords
-from tamis.documents.records import RecordBatch, StreamPosition, parse_records
+from tamis.documents.record_batch import RecordBatch, StreamPosition
+from tamis.documents.record_reader import parse_records
 from tamis.documents.source import open_stream
 from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
 from tests.documents.test_positions import JUNK
@@ -147,7 +148,7 @@ def test_places(name: str, size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 7, 64, 1 << 20])
 def test_chunks_change_nothing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 3)
     records = "".join(
         f"<a n='{n}'>é{n}&lt;<!--{n}-->\r\n<b xmlns:p='v{n}'><p:c>{n}</p:c></b></a>\n"
         for n in range(20)
@@ -391,14 +392,14 @@ def test_memory_is_bounded() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     records = 0
     for found in ExpatRecords("a", Vocabulary(), EVERYTHING, Limits()).parse(chunks()):
-        assert found.batch.documents <= records_module.BATCH_RECORDS
+        assert found.batch.documents <= record_batch.BATCH_RECORDS
         records += found.batch.documents
     assert records == 100_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
 def test_names_are_forgotten_with_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 10)
     data = b"<x>" + b"".join(b"<a><n%d/></a>" % n for n in range(100)) + b"</x>"
     base = Vocabulary()
     found = list(ExpatRecords("a", base, EVERYTHING, Limits()).parse([data]))

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from tamis.core.errors import EventLimitError, MalformedEvent, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
-from tamis.events.encode import Encoder, Part
+from tamis.events.checks import Part
+from tamis.events.encode import Encoder
 from tamis.events.kernels import DEPTH_MAX
 from tamis.events.ndjson import chunks, read_lines
 from tests.events.decoding import canonical, decoded

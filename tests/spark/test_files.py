@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tamis
 from tamis.core.limits import Limits
-from tamis.documents import records
+from tamis.documents import record_batch
 from tamis.spark import match_files, program, run, splits
 from tamis.spark.answers import SplitReader
 from tamis.spark.splits import list_files
@@ -252,7 +252,7 @@ def test_tasks_share_the_records_of_a_file(
     """The driver divides the file; here in its own process, so that the pieces may be small."""
     text = "<all xmlns='u'>" + "".join(RECORDS[:150]) + "<g>" + "".join(RECORDS[150:]) + "</all>"
     write({"records.xml": text, "records.xml.gz": gzip.compress(text.encode()), "one.xml": "<r/>"})
-    monkeypatch.setattr(records, "BATCH_RECORDS", 7)
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 7)
     monkeypatch.setattr(splits, "SHARED_BYTES", 1000)
     monkeypatch.setattr(splits, "RANGE_BYTES", 1000)
     asked = {n: f"//p:a[@n = {n}]" for n in range(200)} | {1000: "/u:r"}

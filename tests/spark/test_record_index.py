@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tamis.core.limits import Limits
-from tamis.documents.records import RecordRange, record_ranges
+from tamis.documents.record_batch import RecordRange
+from tamis.documents.record_reader import record_ranges
 from tamis.spark import splits
 from tamis.spark.program import cache_folder, keep_newest
 from tamis.spark.splits import FileStatus, indexed_ranges, list_files

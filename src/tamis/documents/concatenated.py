@@ -11,6 +11,7 @@ from tamis.core.errors import DocumentEncodingError, DocumentError, DocumentLimi
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush
+from tamis.documents.offsets import CDATA, COMMENT, PI
 from tamis.documents.source import Document, decompressed, read, too_large
 from tamis.documents.vocabulary import Projection, Vocabulary
 
@@ -18,17 +19,13 @@ By = Literal["xml", "lines", "nul"]
 """Where a document ends: with its root element, with its line, or before a NUL byte."""
 
 _QUOTED = rb"""(?:"[^"]*+"|'[^']*+')"""
-_COMMENT = rb"<!--.*?-->"
-_PI = rb"<\?.*?\?>"
 _DECLARATION = rb"<![A-Z](?:[^<>\"']|" + _QUOTED + rb")*+>"
-_SUBSET = (
-    rb"\[(?:[^\]\"'<]++|" + b"|".join([_QUOTED, _COMMENT, _PI, _DECLARATION]) + rb")*+\][^<>]*+"
-)
+_SUBSET = rb"\[(?:[^\]\"'<]++|" + b"|".join([_QUOTED, COMMENT, PI, _DECLARATION]) + rb")*+\][^<>]*+"
 _TOKENS = (
-    _COMMENT,
-    rb"<!\[CDATA\[.*?\]\]>",
+    COMMENT,
+    CDATA,
     rb"(?P<declaration><\?xml[ \t\r\n])",
-    _PI,
+    PI,
     rb"<!DOCTYPE(?:[^<>\[\"']|" + _QUOTED + rb")*+(?:" + _SUBSET + rb")?>",
     rb"</(?P<end>[^<>\s]*+)\s*+>",
     rb"<(?P<start>[^<>\s/!?\"']++)(?:[^<>\"'/]++|\"[^<\"]*+\"|'[^<']*+'|/(?!>))*+"
@@ -38,7 +35,7 @@ _TOKENS = (
 _TOKEN = lazy_pattern(b"|".join(_TOKENS), re.DOTALL)
 # What may become a token when more comes: in a tag that is well-formed stands no other "<".
 _CUT_OFF = lazy_pattern(rb"<(?:!--|!\[CDATA\[|!DOCTYPE|\?)|<[^<]*+\Z", re.DOTALL)
-_MISC = lazy_pattern(rb"(?:[ \t\r\n]++|" + _COMMENT + b"|" + _PI + b")*+", re.DOTALL)
+_MISC = lazy_pattern(rb"(?:[ \t\r\n]++|" + COMMENT + b"|" + PI + b")*+", re.DOTALL)
 _SPACES = lazy_pattern(rb"[ \t\r\n]*+")
 _DECLARED = b"<?xml "
 _BOM = b"\xef\xbb\xbf"  # in front of a declaration, it belongs to the declaration's document
@@ -241,8 +238,8 @@ class _Roots:
         """Go to where a document begins for certain, if that was read."""
         found = self.data.find(_DECLARED)
         self.is_lost = found < 0
-        kept = len(_BOM + _DECLARED)  # of what may become one when more comes
-        self._forget(max(0, len(self.data) - kept) if self.is_lost else self._before_mark(found))
+        size = len(_BOM + _DECLARED)  # so much may become a declaration when more comes
+        self._forget(max(0, len(self.data) - size) if self.is_lost else self._before_mark(found))
         return not self.is_lost
 
     def _before_mark(self, offset: int) -> int:

@@ -1,4 +1,4 @@
-"""In what encoding a document is, and its bytes in UTF-8 where libexpat would not know that one."""
+"""Finds the encoding of a document, and transcodes to UTF-8 what libexpat cannot decode."""
 
 from __future__ import annotations
 

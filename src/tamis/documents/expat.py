@@ -2,9 +2,9 @@
 
 Slower than a tokenizer of our own but right about everything: encodings, internal DTD subsets with
 their entities, attribute defaults and types, namespaces. All errors about documents come from here.
-Nothing external is ever fetched: references to external entities, and to those that an external
-DTD may declare, stand for nothing. In text they divide text nodes, and a warning is logged; of
-those in attribute values expat does not tell.
+Nothing external is ever fetched: references to external entities, and to entities that an
+external DTD may declare, stand for nothing. In text they divide text nodes, and a warning is
+logged. Expat does not report those in attribute values.
 """
 
 from __future__ import annotations

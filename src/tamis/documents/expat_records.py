@@ -1,4 +1,4 @@
-"""Records, read by libexpat: the trusted way, which takes over where the tokenizer cannot go on."""
+"""Records, read by libexpat: the trusted parser, which goes on where the tokenizer declines."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.threads import Flush
-from tamis.documents import records
+from tamis.documents import record_batch
 from tamis.documents.batch import BatchBuilder
 from tamis.documents.encodings import LineCounter
 from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
 from tamis.documents.offsets import Excerpt
-from tamis.documents.records import RecordBatch, RecordOffsets, RecordParser, StreamPosition
+from tamis.documents.record_batch import RecordBatch, RecordOffsets, RecordParser, StreamPosition
 from tamis.documents.source import CHUNK_BYTES, too_large
 
 SMALL_BYTES = 1 << 18
-"""So much is read anew wherever the stream pauses; more, only if it may be complete."""
+"""At each pause of a stream, unfinished markup up to this size is parsed again. Larger markup is
+parsed again only if what came may complete it.
+"""
 
 # Up to the DOCTYPE of a document that is known to be well-formed so far.
 _BEFORE_DOCTYPE = lazy_pattern(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
@@ -101,12 +103,12 @@ class ExpatRecords(RecordParser):
         self.recent = before + piece, handlers.fed - len(before)
         handlers.fed += len(piece)
         if self.projection.offsets:
-            handlers.kept += piece
+            handlers.retained += piece
         if handlers.prolog is not None:
             handlers.prolog += piece
         self.parser.Parse(piece, False)
         handlers.unfinished = handlers.fed - max(0, self.parser.CurrentByteIndex)
-        handlers.forget_kept()
+        handlers.trim_retained()
         handlers.check_sizes()
 
 
@@ -131,8 +133,8 @@ class _RecordHandlers(Handlers):
         self.record_position = (1, 1)  # line and column
         self.lengths: dict[str, int] = {}  # of the builder, before the record
         self.prolog: bytearray | None = bytearray()  # until the root element begins
-        self.kept = bytearray()  # what a batch has of the stream, where offsets are projected
-        self.kept_from = 0
+        self.retained = bytearray()  # what a batch has of the stream, where offsets are projected
+        self.retained_from = 0
         self.first_position = start  # of the first record of the batch
         self.head = b""  # of contexts
         # Open elements: their names as written, and the namespaces that they declare.
@@ -162,13 +164,15 @@ class _RecordHandlers(Handlers):
         contexts = np.array(self.contexts, dtype=np.int32)
         freeze(starts, ends, contexts)
         first = self.next_record - len(starts)
-        known = tuple(self.context_numbers)
-        offsets = RecordOffsets(first, starts, ends, contexts, known, self.first_position)
+        texts = tuple(self.context_numbers)
+        offsets = RecordOffsets(first, starts, ends, contexts, texts, self.first_position)
         batch = self.builder.freeze()
         excerpt = None
         if self.projection.offsets:
             last = max(self.ends[-1], *self.builder.offsets[-1:], 0)
-            data = bytes(self.kept[self.starts[0] - self.kept_from : last - self.kept_from])
+            data = bytes(
+                self.retained[self.starts[0] - self.retained_from : last - self.retained_from]
+            )
             start, line = self.starts[0] + self.shift, self.first_position.line
             excerpt = Excerpt(data, start=start, line=line, head=self.head)
             batch = batch._replace(offsets=batch.offsets + self.shift)
@@ -205,12 +209,12 @@ class _RecordHandlers(Handlers):
             self.errors[0] = refusal
             rest.end_document()
 
-    def forget_kept(self) -> None:
+    def trim_retained(self) -> None:
         if self.projection.offsets:
             needed = self.starts[0] if self.starts else self.parser.CurrentByteIndex
-            if needed > self.kept_from:
-                del self.kept[: needed - self.kept_from]
-                self.kept_from = needed
+            if needed > self.retained_from:
+                del self.retained[: needed - self.retained_from]
+                self.retained_from = needed
 
     def take_batches(self) -> list[RecordBatch]:
         batches, self.batches = self.batches, []
@@ -274,13 +278,13 @@ class _RecordHandlers(Handlers):
     def register_record(self, start: int) -> None:
         """Register a record: where it starts, and its context."""
         if self.record_context is None:
-            self.record_context = self.head + b"".join(starmap(records.start_tag, self.around))
+            self.record_context = self.head + b"".join(starmap(record_batch.start_tag, self.around))
         if not self.starts:
             position = start + self.shift, *self.record_position
             self.first_position = StreamPosition(self.next_record, *position)
         self.starts.append(start)
-        known = self.context_numbers
-        self.contexts.append(known.setdefault(self.record_context, len(known)))
+        numbers = self.context_numbers
+        self.contexts.append(numbers.setdefault(self.record_context, len(numbers)))
 
     def end(self, name: str) -> None:
         super().end(name)
@@ -308,12 +312,13 @@ class _RecordHandlers(Handlers):
         if not self.is_refused and end - self.record_start > self.limits.document_bytes:
             self.drop_record(DocumentLimitError(too_large(self.limits)))
         if not self.is_refused:
-            self.settle_offsets(self.kept, self.kept_from)
+            self.settle_offsets(self.retained, self.retained_from)
             self.builder.end_document()
         self.ends.append(end)
         self.next_record += 1
         self.count_from_here()
-        if len(self.starts) >= records.BATCH_RECORDS or end - self.starts[0] >= records.BATCH_BYTES:
+        is_long = end - self.starts[0] >= record_batch.BATCH_BYTES
+        if is_long or len(self.starts) >= record_batch.BATCH_RECORDS:
             self.cut_batch()
 
     def refuse(self, message: str) -> None:
@@ -366,7 +371,7 @@ class _RecordHandlers(Handlers):
         before = _BEFORE_DOCTYPE.match(self.prolog)
         assert before is not None
         doctype = self.prolog[before.end() : self.parser.CurrentByteIndex + 1]
-        self.head = records.head_of(bytes(doctype), self.is_standalone)
+        self.head = record_batch.head_of(bytes(doctype), self.is_standalone)
         self.set_misc_handlers()
 
     def read_declaration(self, version: str | None, encoding: str | None, standalone: int) -> None:

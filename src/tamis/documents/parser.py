@@ -60,9 +60,9 @@ class Parser:
         return grown > NAMES_MAX or is_table_full
 
     def parse(self, sources: Iterable[Source | DocumentError]) -> tuple[DocumentBatch, Errors]:
-        """Parse documents into one batch; one that could not even be read is given by its error.
+        """Parse documents into one batch; the error of an unreadable document stands in its place.
 
-        Returns the batch and the errors, by the number of the document. Documents in error have no
+        Returns the batch, and errors by the number of the document. Documents in error have no
         events.
         """
         documents = list(sources)
@@ -132,7 +132,7 @@ class _Document(NamedTuple):
 
 
 class Tokenizer:
-    """Reads documents in UTF-8 by kernels, and says of each whether it did."""
+    """Reads documents in UTF-8 by kernels, and reports which ones it declined."""
 
     def __init__(self, vocabulary: Vocabulary, projection: Projection, limits: Limits) -> None:
         self.scanner = Scanner(NameTable(vocabulary, projection), projection, limits)
@@ -143,9 +143,9 @@ class Tokenizer:
     ) -> tuple[DocumentBatch, list[int], list[tuple[int, int, int]]]:
         """Read documents into one batch.
 
-        Returns also the numbers of the documents to read in another way, which have no events in
-        the batch, and for each document with references to entities that it does not declare: its
-        number, how many they are, and the place of the first one in its bytes.
+        Returns also the numbers of the declined documents, which have no events in the batch. The
+        third result has, for each document with references to undeclared entities, its number, the
+        count of these references, and the byte offset of the first one.
         """
         documents = [_Document.of(source) for source in sources]
         size = sum(len(document.data) for document in documents if document.data is not None) + 64

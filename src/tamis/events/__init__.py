@@ -2,7 +2,8 @@
 
 :func:`tamis.compile_events` makes an :class:`EventMatcher` of :class:`EventSubscriptions`, or of
 what makes these; docs/events.md teaches what they may say. Start with ``model.py``: the filters and
-events that all engines read. ``encode.py``, ``ndjson.py`` and ``arrow.py`` make the events.
+events that all engines read. ``checks.py`` says what an event may be, ``ndjson.py`` and
+``arrow.py`` read events, and ``encode.py`` makes arrays of them.
 """
 
 from typing import TYPE_CHECKING

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from tamis.core.arrays import Bytes, Int32, Int64, freeze, starts_of
 from tamis.core.errors import EventError, MalformedEvent, MissingExtra, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
 from tamis.events import model as at
-from tamis.events.encode import Part, oversized, shown, string_too_long, too_many
+from tamis.events.checks import Part, oversized, shown, string_too_long, too_many
 from tamis.events.kernels import find_ones, join_columns
 from tamis.events.model import EventBatch
 
@@ -48,8 +48,8 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def read_rows(source: object) -> Iterator[Part]:
-    """The rows of a source, at most ``ROWS`` at a time, and fewer of very wide ones.
+def read_rows(source: object, rows_max: Callable[[], int] = lambda: ROWS) -> Iterator[Part]:
+    """The rows of a source, at most ``rows_max()`` in each part, and fewer of very wide ones.
 
     Sources and errors are those of :meth:`EventMatcher.match_arrow`. Where the source cannot be
     read any further, the last part has the error.
@@ -63,9 +63,12 @@ def read_rows(source: object) -> Iterator[Part]:
                     "events are record batches of pyarrow's, a table, a data set or the "
                     f"pathlib.Path of a Parquet file, not {type(batch).__name__}"
                 )
-            size = max(1, min(ROWS, _CELLS // max(1, batch.num_columns)))
-            for start in range(0, batch.num_rows, size):
+            size_max = max(1, _CELLS // max(1, batch.num_columns))
+            start = 0
+            while start < batch.num_rows:
+                size = min(rows_max(), size_max)
                 yield Part(batch.slice(start, size), row + start)
+                start += size
             row += int(batch.num_rows)
     except (pa.ArrowException, OSError, ValueError) as error:  # a NUL in the path
         name = f"{os.fspath(source)}: " if isinstance(source, os.PathLike) else "them: "
@@ -115,12 +118,12 @@ def encode_columns(batch: Any, numbers: Mapping[str, int], limits: Limits) -> Ev
         count = sum(map(_is_valid, batch.columns), start=np.zeros(batch.num_rows, np.int64))
         for row in np.flatnonzero(count > limits.event_attributes).tolist():
             errors[row] = too_many(int(count[row]), limits)
-    given: list[str] = batch.schema.names
-    if len(set(given)) < len(given):
-        twice = next(name for index, name in enumerate(given) if name in given[:index])
+    column_names: list[str] = batch.schema.names
+    if len(set(column_names)) < len(column_names):
+        twice = next(name for i, name in enumerate(column_names) if name in column_names[:i])
         raise UsageError(f"there are several columns {shown(twice)}: rename all but one")
     names, columns = [], []
-    for index, name in enumerate(given):
+    for index, name in enumerate(column_names):
         if name in numbers:
             column = _column(name, batch.column(index), limits.event_string_bytes)
             names.append(numbers[name])
@@ -168,7 +171,7 @@ def _joined(
     total = int(column_starts[-1])
     row_names, kinds = np.empty(total, np.int32), np.empty(total, np.uint8)
     row_bits = np.empty(total, np.int64)
-    kept = join_columns(
+    count = join_columns(
         column_starts,
         np.concatenate([*(column.rows for column in columns), _NO_ROWS]),
         names,
@@ -182,9 +185,9 @@ def _joined(
     )
     batch = EventBatch(
         starts,
-        row_names[:kept],
-        kinds[:kept],
-        row_bits[:kept],
+        row_names[:count],
+        kinds[:count],
+        row_bits[:count],
         np.concatenate([*string_starts, byte_starts[-1:]]),
         np.concatenate([*(column.string_bytes for column in columns), _NO_BYTES]),
         errors,
@@ -209,10 +212,11 @@ def _column(name: str, values: Any, string_max: int) -> _Column:
         kinds[:] = at.BOOLEAN
         bits = values.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
     elif pa.types.is_integer(kind):
-        given = _numbers(values)[rows]
+        integers = _numbers(values)[rows]
         if kind == pa.uint64():
-            errors = dict.fromkeys(np.flatnonzero(given > at.INT64_MAX).tolist(), oversized(name))
-        bits = given.astype(np.int64, copy=False)
+            too_large = np.flatnonzero(integers > at.INT64_MAX).tolist()
+            errors = dict.fromkeys(too_large, oversized(name))
+        bits = integers.astype(np.int64, copy=False)
     elif pa.types.is_floating(kind):
         kinds, bits = at.numbers(_numbers(values)[rows].astype(np.float64, copy=False))
     else:

@@ -15,7 +15,7 @@ from tamis.core.arrays import Int64, distinct
 from tamis.core.errors import SubscriptionId
 from tamis.core.index.matchset import Explanation
 from tamis.events import model as at
-from tamis.events.encode import Value, object_of
+from tamis.events.checks import Value, object_of
 from tamis.events.engines.reference import Constraint, constraint_of
 from tamis.events.model import FilterTable
 from tamis.language.constraints import print_name

@@ -16,7 +16,8 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.events.answers import EventAnswers, EventMatch, unread
 from tamis.events.arrow import read_rows
-from tamis.events.encode import EncodedLines, Encoder, Part
+from tamis.events.checks import Part
+from tamis.events.encode import EncodedLines, Encoder
 from tamis.events.model import By, EventBatch, FilterTable, Owners, check_batch
 from tamis.events.ndjson import Source, chunks
 from tamis.events.planner import Searcher, choose
@@ -189,7 +190,7 @@ class EventMatcher:
             rows = np.arange(part.line, part.line + batch.events)
             return EncodedLines(batch._replace(errors=errors), rows)
 
-        parts = _fewer_rows(read_rows(source), sizer)
+        parts = read_rows(source, lambda: sizer.events)
         return self._answers(parts, encode, sizer, by, threads)
 
     def _answers(
@@ -353,19 +354,6 @@ def _fewer_lines(found: Iterable[Part | Flush], sizer: BatchSizer) -> Iterator[P
             yield Part(data[start:end], line)
             line += data.count(b"\n", start, end)
             start = end
-
-
-def _fewer_rows(found: Iterable[Part], sizer: BatchSizer) -> Iterator[Part]:
-    """Parts of rows, divided where they have too many."""
-    for part in found:
-        start = 0
-        if part.error is not None:
-            yield part
-            continue
-        while start < part.data.num_rows:
-            size = sizer.events
-            yield Part(part.data.slice(start, size), part.line + start)
-            start += size
 
 
 def _groups(events: Iterable[Mapping[str, Any]], sizer: BatchSizer) -> Iterator[Part]:

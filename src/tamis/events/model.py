@@ -296,10 +296,10 @@ def _require(invariants: Iterable[_Invariant]) -> None:
             raise UsageError(f"these arrays cannot be used: {name} {message}")
 
 
-def _checked_arrays(given: FilterTable | EventBatch) -> dict[str, Any]:
+def _checked_arrays(arrays: FilterTable | EventBatch) -> dict[str, Any]:
     """The arrays by their names: frozen, contiguous, of their types."""
-    types = _TYPES[type(given)]
-    return {name: _array(name, getattr(given, name), type) for name, type in types.items()}
+    types = _TYPES[type(arrays)]
+    return {name: _array(name, getattr(arrays, name), type) for name, type in types.items()}
 
 
 def _array(name: str, given: Any, wanted: np.dtype[Any]) -> NDArray[Any]:

@@ -26,7 +26,7 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents.source import MAGIC, gunzipped, raw_chunks
-from tamis.events.encode import Part, checked, duplicate
+from tamis.events.checks import Part, checked, duplicate
 from tamis.events.kernels import BLANK, ODD, join_lines
 
 Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]

@@ -93,7 +93,7 @@ class EventSubscriptions:
         names = None if interfaces is None else _given_interfaces(interfaces, entries, bad)
         numbers: dict[SubscriptionId, int] = {}  # of interfaces, in the order that they are met
         reader = _Reader(checked_limits(limits))
-        kept: list[int] = []
+        accepted: list[int] = []
         for number, expression in enumerate(entries.expressions):
             try:
                 if number in bad:
@@ -104,16 +104,16 @@ class EventSubscriptions:
                 position = number if line is None else line
                 refused.append((position, error.located(entries.ids[number], line)))
                 continue
-            interface = len(kept)
+            interface = len(accepted)
             if names is not None:
                 interface = numbers.setdefault(names[number], len(numbers))
             reader.builder.add_codes(codes, interface)
-            kept.append(number)
+            accepted.append(number)
         refused.sort(key=lambda pair: pair[0])
         self.errors = tuple(error for _, error in refused)
         if self.errors and not skip_bad:
             raise BadSubscriptions(self.errors)
-        self.ids = entries.ids.part(np.array(kept, np.int64)).compact()
+        self.ids = entries.ids.part(np.array(accepted, np.int64)).compact()
         self.interface_ids = self.ids if interfaces is None else Ids.of(numbers)
         self.table = reader.builder.freeze()
 
@@ -187,13 +187,13 @@ def _given_interfaces(
         if not _is_interface(interface):
             raise UsageError(f"the interface of {id!r:.80} is no id: {interface!r:.80}")
     ids = list(entries.ids)
-    lost = [id for number, id in enumerate(ids) if number not in bad and id not in interfaces]
-    if lost:
-        raise UsageError(f"{_some(lost)} of the subscriptions have no interface: give each one")
+    without = [id for number, id in enumerate(ids) if number not in bad and id not in interfaces]
+    if without:
+        raise UsageError(f"{_some(without)} of the subscriptions have no interface: give each one")
     known = {*ids, *(error.id for error in entries.refused)}
-    strange = [id for id in interfaces if id not in known]
-    if strange:
-        raise UsageError(f"{_some(strange)} have an interface, but are no subscriptions")
+    unknown = [id for id in interfaces if id not in known]
+    if unknown:
+        raise UsageError(f"{_some(unknown)} have an interface, but are no subscriptions")
     return [interfaces.get(id, id) for id in ids]
 
 

@@ -19,7 +19,7 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import TarMember, ZipMember
 from tamis.documents.parser import Parser
-from tamis.documents.records import RecordBatch, RecordOffsets, StreamPosition
+from tamis.documents.record_batch import RecordBatch, RecordOffsets, StreamPosition
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Name, Projection, Vocabulary
 from tamis.language.subscriptions import Subscriptions

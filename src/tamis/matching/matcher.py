@@ -26,7 +26,8 @@ from tamis.core.limits import Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import parse
-from tamis.documents.records import ALL_RECORDS, RecordBatch, RecordRange, check_tag, parse_records
+from tamis.documents.record_batch import ALL_RECORDS, RecordBatch, RecordRange, check_tag
+from tamis.documents.record_reader import parse_records
 from tamis.documents.source import Document, Source, open_stream, read
 from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, as_subscriptions

@@ -23,7 +23,7 @@ from tamis.core.index.matchset import Which, checked_nodes
 from tamis.core.limits import Limits
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.files import reason, tar_documents
-from tamis.documents.records import check_tag
+from tamis.documents.record_batch import check_tag
 from tamis.documents.source import Document, Source, read
 from tamis.matching.batches import Answers
 from tamis.matching.match import Match

@@ -23,7 +23,7 @@ from pyspark.sql import types as sql
 from tamis.core.errors import SubscriptionId, UsageError
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.events.answers import EventAnswers
-from tamis.events.encode import ObjectWarning
+from tamis.events.checks import ObjectWarning
 from tamis.events.matcher import EventMatcher
 from tamis.events.model import By
 from tamis.events.subscriptions import EventSubscriptions

@@ -44,7 +44,8 @@ from tamis.documents.files import (
     list_folder,
     reason,
 )
-from tamis.documents.records import RecordRange, StreamPosition, record_ranges
+from tamis.documents.record_batch import RecordRange, StreamPosition
+from tamis.documents.record_reader import record_ranges
 from tamis.spark.program import cache_folder, keep_newest
 from tamis.spark.rows import printable
 

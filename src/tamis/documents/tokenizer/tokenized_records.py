@@ -10,11 +10,11 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int64, freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.threads import Flush
-from tamis.documents import expat, records
+from tamis.documents import expat, record_batch
 from tamis.documents.batch import only
 from tamis.documents.expat_records import SMALL_BYTES, ExpatRecords
 from tamis.documents.offsets import Excerpt
-from tamis.documents.records import RecordBatch, RecordOffsets, RecordParser, StreamPosition
+from tamis.documents.record_batch import RecordBatch, RecordOffsets, RecordParser, StreamPosition
 from tamis.documents.source import CHUNK_BYTES, too_large
 from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.lookup import pass_over
@@ -22,10 +22,10 @@ from tamis.documents.tokenizer.kernels.scan import begin_stream
 from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
 
 READ_BYTES = 4 << 20
-"""What is read before it is looked at, if it comes in full chunks."""
+"""The bytes that are read before they are parsed, unless the stream pauses."""
 LOOKAHEAD = 8 << 20
-"""What has to follow an offset that the kernels decline, unless the stream ends: before that, what
-is there may just be cut off.
+"""The bytes that must follow an offset before libexpat takes over there, unless the stream ends.
+With fewer bytes, the kernels may have declined markup that is only cut off.
 """
 _HEAD_BYTES = 1 << 10
 _ZERO, _NO_BYTES = np.zeros(1, np.int64), np.zeros(1, np.uint8)
@@ -67,7 +67,7 @@ class TokenizedRecords(RecordParser):
         context = self._context()
         position = window.position(self._position, self.next_record)
         if position.offset and not context:  # what follows is not the begin of a document
-            context = records.head_of(b"", self.is_standalone) or b"\n"
+            context = record_batch.head_of(b"", self.is_standalone) or b"\n"
         return self._libexpat(context, position)
 
     def log_skipped(self, name: str) -> None:
@@ -93,8 +93,8 @@ class TokenizedRecords(RecordParser):
         state = self.scanner.state
         state[at.IN_RECORDS] = 1
         state[at.IS_FINAL] = 0
-        state[at.RECORDS_MAX] = records.BATCH_RECORDS
-        state[at.EVENTS_MAX] = records.BATCH_BYTES // 4
+        state[at.RECORDS_MAX] = record_batch.BATCH_RECORDS
+        state[at.EVENTS_MAX] = record_batch.BATCH_BYTES // 4
         begin_stream(state, declaration.end)
         status = self._scan(np.frombuffer(context + PADDING, np.uint8), len(context))
         self._position = 0
@@ -153,7 +153,7 @@ class TokenizedRecords(RecordParser):
         """Read records from where the state is, into an empty batch: why it stops."""
         if len(self.contexts) == at.CONTEXTS_MAX:
             self._forget_contexts()
-        self.scanner.provide(end - self._position + at.PADDING, records.BATCH_RECORDS)
+        self.scanner.provide(end - self._position + at.PADDING, record_batch.BATCH_RECORDS)
         parts = at.Parts(_ZERO, _ZERO, np.array([end]), _NO_BYTES)
         state = self.scanner.state
         at.register_text(state, at.Text(data, data[:0], 0, len(data), 0, parts))
@@ -203,9 +203,9 @@ class TokenizedRecords(RecordParser):
                 return True
 
     def _is_readable(self, window: Window) -> bool:
-        """Whether libexpat finds a record, or an error, in what the kernels declined.
+        """Whether libexpat finds a record or an error in what the kernels declined.
 
-        Else that is just cut off.
+        Otherwise the markup is only cut off.
         """
         piece = window.data[self._position : window.end].tobytes()
         found = self._libexpat_from(window).parse([piece, b""])
@@ -281,7 +281,7 @@ class TokenizedRecords(RecordParser):
         entries = self.scanner.work.stack[1 : depth + 1].tolist()
         scopes = [entry >> 32 for entry in entries] + [int(state[at.CURRENT_SCOPE])]
         tags = [
-            records.start_tag(
+            record_batch.start_tag(
                 names.name(entry & 0xFFFFFFFF).decode(),
                 names.declared[inside].items() if inside != outside else (),
             )
@@ -289,7 +289,7 @@ class TokenizedRecords(RecordParser):
         ]
         if state[at.ROOT] == at.ROOT_IS_CLOSED:
             tags.append(b"<b/>" if self.tag == "a" else b"<a/>")
-        head = records.head_of(self.doctype, self.is_standalone) if self.doctype else b""
+        head = record_batch.head_of(self.doctype, self.is_standalone) if self.doctype else b""
         return head + b"".join(tags)
 
 
@@ -323,13 +323,13 @@ class Window:
     def read(self, start: int, wanted: int) -> None:
         """Forget what is before an offset, and read on to have ``wanted`` bytes, or to a pause."""
         self._line = self.position(start).line
-        kept = self.data[start : self.end]
-        size = max(wanted, len(kept))
+        unread = self.data[start : self.end]
+        size = max(wanted, len(unread))
         room = size + CHUNK_BYTES + at.PADDING
         if not room <= len(self._memory) <= 4 * room:
             self._provide(size)
-        self._memory[: len(kept)] = kept
-        self.end = len(kept)
+        self._memory[: len(unread)] = unread
+        self.end = len(unread)
         self.start += start
         self._counted -= start
         self.is_paused = False
