@@ -24,9 +24,7 @@ from tamis.documents.record_batch import RecordBatch, RecordOffsets, RecordParse
 from tamis.documents.source import CHUNK_BYTES, too_large
 
 SMALL_BYTES = 1 << 18
-"""At each pause of a stream, unfinished markup up to this size is parsed again. Larger markup is
-parsed again only if what came may complete it.
-"""
+"""Unfinished markup up to this size is parsed again at each pause; larger, if it may be whole."""
 
 # Up to the DOCTYPE of a document that is known to be well-formed so far.
 _BEFORE_DOCTYPE = lazy_pattern(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)

@@ -98,7 +98,7 @@ class ObjectWarning:
     """Warns, once, where filters name ``d.t`` and events have an object ``d``: names are flat."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._dotted = {object: name for name in reversed(names) for object in _objects(name)}
+        self._dotted = {object: name for name in reversed(names) for object in objects_of(name)}
 
     def look(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Examine the first events of a batch; this costs nothing where no name has a dot."""
@@ -118,13 +118,7 @@ class ObjectWarning:
                     return
 
 
-def object_of(name: str, event: Mapping[str, Any]) -> str | None:
-    """The object of an event that holds a dotted name, if names were paths."""
-    found = (object for object in _objects(name) if isinstance(event.get(object), Mapping))
-    return next(found, None)
-
-
-def _objects(name: str) -> list[str]:
+def objects_of(name: str) -> list[str]:
     """The beginnings of a name before each dot."""
     return [name[:index] for index, character in enumerate(name) if character == "."]
 

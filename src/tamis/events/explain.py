@@ -15,7 +15,7 @@ from tamis.core.arrays import Int64, distinct
 from tamis.core.errors import SubscriptionId
 from tamis.core.index.matchset import Explanation
 from tamis.events import model as at
-from tamis.events.checks import Value, object_of
+from tamis.events.checks import Value, objects_of
 from tamis.events.engines.reference import Constraint, constraint_of
 from tamis.events.model import FilterTable
 from tamis.language.constraints import print_name
@@ -73,7 +73,8 @@ def _shown(value: Value | None) -> str:
 
 
 def _missing(name: str, event: Mapping[str, Value]) -> str:
-    found = object_of(name, event)
+    objects = (object for object in objects_of(name) if isinstance(event.get(object), Mapping))
+    found = next(objects, None)
     if found is None:
         return "no such attribute"
     return (

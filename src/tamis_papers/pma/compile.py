@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Int32, Int64, distinct, freeze, starts_of
+from tamis.core.arrays import Int32, Int64, distinct, flat_indices, freeze, starts_of
 from tamis.core.kernel import ahocorasick
 from tamis.language.filters import ANY, Labels, is_open
 from tamis.language.model import Query
@@ -93,9 +93,8 @@ def _strings(keywords: Keywords) -> tuple[Int64, Int32]:
     lengths = keywords.ends - keywords.starts
     starts = starts_of(lengths + is_rooted)
     symbols = np.zeros(starts[-1], np.int32)
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    places = np.repeat(starts[:-1] + is_rooted, lengths) + within
-    symbols[places] = keywords.codes[np.repeat(keywords.starts, lengths) + within] >> 1
+    places = flat_indices(starts[:-1] + is_rooted, lengths)
+    symbols[places] = keywords.codes[flat_indices(keywords.starts, lengths)] >> 1
     return starts, symbols
 
 

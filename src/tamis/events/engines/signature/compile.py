@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, flat_indices, freeze, starts_of
 from tamis.core.errors import UsageError
 from tamis.core.kernel.state import zeros
-from tamis.core.kernel.table import slots_for
+from tamis.core.kernel.table import GOLDEN, slots_for
 from tamis.events import model
 from tamis.events.engines.signature import program as at
 from tamis.events.engines.signature.kernels import cells as kernels
@@ -176,9 +176,7 @@ def _aligned(size: int) -> Int32:
 def _hashes(keys: int, seed: int) -> UInt64:
     """A random number for each key, always the same ones: SplitMix64."""
     with np.errstate(over="ignore"):
-        word = np.arange(seed * keys + 1, (seed + 1) * keys + 1, dtype=np.uint64) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
+        word = np.arange(seed * keys + 1, (seed + 1) * keys + 1, dtype=np.uint64) * GOLDEN
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))

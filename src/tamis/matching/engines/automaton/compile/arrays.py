@@ -180,8 +180,7 @@ class SparseFacts:
             return _sorted_rules(np.zeros(0, np.uint8), np.zeros(0, np.int32), rules[:0])
         counts = np.diff(self._starts)[formulas]
         picked = np.repeat(np.arange(len(rules)), counts)
-        places = np.arange(len(picked)) - np.repeat(np.cumsum(counts) - counts, counts)
-        triggers = self._triggers[self._starts[formulas[picked]] + places]
+        triggers = self._triggers[flat_indices(self._starts[formulas], counts)]
         found_by = facts[triggers]
         rows = rules[picked]
         rows[:, pr.SOURCE] = nodes[picked]
