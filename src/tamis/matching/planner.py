@@ -28,7 +28,10 @@ log = logging.getLogger("tamis")
 ENGINES = Choices(
     "engine",
     "tamis.engines",
-    {name: f"tamis.matching.engines.{name}:ENGINE" for name in ("automaton", "reference", "nfa")},
+    {
+        name: f"tamis.matching.engines.{name}:ENGINE"
+        for name in ("automaton", "reference", "nfa", "stacks")
+    },
 )
 AUTOMATIC: tuple[Engine, ...] = (automaton.ENGINE, reference.ENGINE)
 """The engines that are chosen where none is named. The last one takes all queries that can be
@@ -110,7 +113,7 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Assignment]:
     >>> plan([], "warp")
     Traceback (most recent call last):
     tamis.core.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, \
-reference, nfa, pma
+reference, nfa, stacks, pma
     """
     given = Queries.of(queries)
     unstreamed = unstreamed_of(given)

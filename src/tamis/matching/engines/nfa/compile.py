@@ -21,22 +21,9 @@ from tamis.matching.engines.nfa import refuses
 from tamis.matching.engines.nfa.states import Nfa
 from tamis.matching.filters import filters_of
 from tamis.matching.projection import projection_of
+from tamis.matching.strings import Question, question_of
 from tamis.schema.prune import Pruner
 from tamis.schema.twigs import prune_query
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A test of a string.
-
-    Attributes:
-        functions: the functions that are applied first: "normalize-space", then "string-length".
-        operator: of a comparison, or "contains" or "starts-with".
-    """
-
-    functions: tuple[str, ...]
-    operator: str
-    literal: bytes | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +117,8 @@ class Conditions:
         match expression:
             case ast.Exists(paths):
                 return self._combined("or", (self._path(path, state, None) for path in paths))
-            case ast.Compare(operator, ast.Nodes(paths), literal):
-                question = Question((), operator, _literal(literal))
+            case ast.Compare(operator, ast.Nodes(paths) as value, literal):
+                _, question = question_of(value, operator, literal)
                 return self._combined("or", (self._path(path, state, question) for path in paths))
             case ast.Compare(operator, value, literal):
                 return self._first(value, state, operator, literal)
@@ -216,13 +203,8 @@ class Conditions:
 
     def _first(self, value: ast.Value, state: int, operator: str, literal: str | float) -> int:
         """The condition that the first node of a path passes a question, after functions."""
-        functions: list[str] = []
-        while isinstance(value, ast.StringLength | ast.NormalizeSpace):
-            is_length = isinstance(value, ast.StringLength)
-            functions.insert(0, "string-length" if is_length else "normalize-space")
-            value = value.text
+        value, question = question_of(value, operator, literal)
         assert isinstance(value, ast.StringOf)
-        question = Question(tuple(dict.fromkeys(functions)), operator, _literal(literal))
         source, through = OWN, []
         for step in ast.without_here(value.path.steps):
             if step.axis is ast.Axis.ATTRIBUTE:
@@ -235,10 +217,6 @@ class Conditions:
         if source == OWN and not through:
             return self._number(ValueIs(OWN, question))
         return self._number(FirstIs(source, question, tuple(through)))
-
-
-def _literal(literal: str | float) -> bytes | float:
-    return literal.encode() if isinstance(literal, str) else literal
 
 
 # -- programs --------------------------------------------------------------------------------------

@@ -7,29 +7,21 @@ state to the one before, keeps the nodes that have one of the others inside: a s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, freeze, starts_of
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
-from tamis.language.model import Axis, KindTest, NameTest, NodeTest
-from tamis.language.values import COMPARISONS, normalize_space, xpath_number
+from tamis.language.model import Axis, NodeTest
 from tamis.matching.engine import Sources
 from tamis.matching.engines.nfa import compile as given
 from tamis.matching.engines.nfa import layout as at
-from tamis.matching.engines.nfa.compile import DOCUMENT_STATE, NfaProgram, Question, Source
-from tamis.matching.engines.nfa.kernels import find_parents
+from tamis.matching.engines.nfa.compile import DOCUMENT_STATE, NfaProgram, Source
 from tamis.matching.engines.nfa.states import NfaRun
-
-Mask = NDArray[np.bool_]
-
-_NONE = np.zeros(0, np.int64)
+from tamis.matching.strings import NONE, BatchValues, Mask, Strings, mask_of
 
 
 class NfaSearcher:
@@ -86,7 +78,7 @@ class Evaluation:
         self, program: NfaProgram, batch: DocumentBatch, vocabulary: Vocabulary, rows: Int64
     ) -> None:
         self.batch = batch
-        self._vocabulary = vocabulary
+        self._values = BatchValues(batch, vocabulary)
         self._conditions = program.conditions
         self._rows = rows
         order = np.argsort(rows[:, at.STATE], kind="stable")
@@ -114,7 +106,7 @@ class Evaluation:
 
     def _of(self, state: int) -> Int64:
         """The occurrences of a state: their rows, ascending."""
-        return self._of_state.get(state, _NONE)
+        return self._of_state.get(state, NONE)
 
     def _computed(self, condition: int, state: int) -> Mask | None:
         count = len(self._of(state))
@@ -142,7 +134,7 @@ class Evaluation:
                 else:
                     owners, strings = self._strings_of(state, source)
                     owners = owners[strings.find(question)]
-                return _mask(owners, count)
+                return mask_of(owners, count)
             case given.FirstIs() as first:
                 return self._first(state, first)
 
@@ -156,7 +148,7 @@ class Evaluation:
             mask = self.where(asked, inner)
             counts &= mask[self._indices[nodes]] if mask is not None else False
             nodes = self._rows[nodes, at.ABOVE]
-        passes = _mask(strings.find(condition.question), len(nodes))
+        passes = mask_of(strings.find(condition.question), len(nodes))
         # Child steps lead from nodes in document order to nodes in document order.
         _, firsts = np.unique(nodes[counts], return_index=True)
         empty_passes = len(Strings([b""]).find(condition.question)) > 0
@@ -177,7 +169,7 @@ class Evaluation:
             return None
         own = self._of(state)
         if not descends:
-            return _mask(self._indices[rows[found, at.ABOVE]], len(own))
+            return mask_of(self._indices[rows[found, at.ABOVE]], len(own))
         starts = np.append(rows[found, at.START], np.iinfo(np.int64).max)
         following = starts[np.searchsorted(starts, rows[own, at.START], side="right")]
         return np.asarray(following < rows[own, at.END])
@@ -189,16 +181,14 @@ class Evaluation:
         key = state, source
         if key not in self._strings:
             owners, numbers = self._nodes(state, source)
-            batch, values = self.batch, self._text_values
             if source.axis is Axis.ATTRIBUTE:
-                values = self._attribute_values
-                starts, ends = batch.value_start[numbers], batch.value_end[numbers]
+                strings = self._values.attributes(numbers)
             elif source == given.TEXTS:
-                starts, ends = batch.text_start[numbers], batch.text_end[numbers]
+                strings = self._values.texts(numbers)
             else:
-                starts, ends = self._own_texts(state)
-            pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-            self._strings[key] = owners, Strings(values[start:end] for start, end in pairs)
+                rows = self._rows[self._of(state)]
+                strings = self._values.elements(rows[:, at.START], rows[:, at.END])
+            self._strings[key] = owners, strings
         return self._strings[key]
 
     def _nodes(self, state: int, source: Source) -> tuple[Int64, Int64]:
@@ -221,125 +211,10 @@ class Evaluation:
     def _candidates(self, source: Source) -> tuple[Int64, Int64]:
         """All attributes, or text nodes, that a source may be, and the start events of parents."""
         if source == given.TEXTS:
-            order = np.argsort(self._text_parents, kind="stable")
-            return order, self._text_parents[order]
+            order = np.argsort(self._values.text_parents, kind="stable")
+            return order, self._values.text_parents[order]
         if source.test not in self._attributes:
             names = self.batch.attribute_name
-            self._attributes[source.test] = np.flatnonzero(self._passes(source.test)[names])
+            self._attributes[source.test] = np.flatnonzero(self._values.passes(source.test)[names])
         numbers = self._attributes[source.test]
         return numbers, self.batch.attribute_event[numbers]
-
-    def _passes(self, test: NodeTest) -> Mask:
-        count = len(self._vocabulary)
-        if test is KindTest.NODE:
-            return np.ones(count, np.bool_)
-        assert isinstance(test, NameTest)
-        if test.namespace is not None and test.local is not None:
-            wanted = self._vocabulary.find(test.namespace, test.local)
-            return np.asarray(np.arange(count) == wanted)
-        return np.array([test.passes(*name) for name in self._vocabulary], np.bool_)
-
-    def _own_texts(self, state: int) -> tuple[Int64, Int64]:
-        """Where the string value of each node of a state begins and ends, in ``text_values``."""
-        batch, rows = self.batch, self._rows[self._of(state)]
-        first = np.searchsorted(batch.text_event, rows[:, at.START])
-        last = np.searchsorted(batch.text_event, rows[:, at.END])
-        has_some = first < last
-        starts, ends = np.zeros((2, len(rows)), np.int64)
-        starts[has_some] = batch.text_start[first[has_some]]
-        ends[has_some] = batch.text_end[last[has_some] - 1]
-        return starts, ends
-
-    @cached_property
-    def _text_parents(self) -> Int64:
-        batch = self.batch
-        deepest = np.cumsum(np.where(batch.tags >= 0, 1, -1)).max(initial=0)
-        parents = np.zeros(len(batch.text_event), np.int64)
-        find_parents(batch.tags, batch.text_event, parents, np.zeros(int(deepest), np.int64))
-        return parents
-
-    @cached_property
-    def _text_values(self) -> bytes:
-        return self.batch.text_values.tobytes()
-
-    @cached_property
-    def _attribute_values(self) -> bytes:
-        return self.batch.attribute_values.tobytes()
-
-
-def _mask(indices: Int64, count: int) -> Mask:
-    mask = np.zeros(count, np.bool_)
-    mask[indices] = True
-    return mask
-
-
-class Strings:
-    """A sequence of strings, of which each distinct one is looked at once.
-
-    >>> strings = Strings([b"1", b" a", b"1.0"])
-    >>> strings.find(Question((), "=", 1.0)), strings.find(Question((), "=", b"1"))
-    (array([0, 2]), array([0]))
-    >>> strings.find(Question(("normalize-space",), "starts-with", b"a"))
-    array([1])
-    """
-
-    def __init__(self, values: Iterable[bytes]) -> None:
-        numbers: dict[bytes, int] = {}
-        ids = [numbers.setdefault(value, len(numbers)) for value in values]
-        self._numbers = numbers
-        self._distinct = list(numbers)
-        self._ids: Int64 = np.array(ids, np.int64)
-
-    def find(self, question: Question) -> Int64:
-        """The indices of the strings that pass a question, in no order."""
-        literal = question.literal
-        if question.functions or question.operator != "=" or isinstance(literal, float):
-            return np.flatnonzero(self._where_distinct(question)[self._ids])
-        number = self._numbers.get(literal)
-        if number is None:
-            return _NONE
-        order, starts = self._by_number
-        return order[starts[number] : starts[number + 1]]
-
-    @cached_property
-    def _by_number(self) -> tuple[Int64, Int64]:
-        """The indices of all strings, grouped by distinct string; and where each group begins."""
-        order = np.argsort(self._ids, kind="stable")
-        return order, np.searchsorted(self._ids[order], np.arange(len(self._distinct) + 1))
-
-    def _where_distinct(self, question: Question) -> Mask:
-        operator, literal = question.operator, question.literal
-        if question.functions:
-            *inner, last = question.functions
-            if last == "string-length":
-                return _compared(self._lengths(is_normalized=bool(inner)), question)
-            normalized = self._normalized
-            return normalized._where_distinct(Question((), operator, literal))[normalized._ids]
-        if isinstance(literal, float):
-            return _compared(self._as_numbers, question)
-        if operator == "contains":
-            return np.array([literal in value for value in self._distinct], np.bool_)
-        if operator == "starts-with":
-            return np.array([value.startswith(literal) for value in self._distinct], np.bool_)
-        number = self._numbers.get(literal)
-        is_equal = _mask(_NONE if number is None else np.array([number]), len(self._distinct))
-        return is_equal if operator == "=" else ~is_equal
-
-    def _lengths(self, is_normalized: bool) -> NDArray[np.float64]:
-        """How many characters each distinct one has, after ``normalize-space()`` or as it is."""
-        if is_normalized:
-            normalized = self._normalized
-            return normalized._lengths(is_normalized=False)[normalized._ids]
-        return np.array([len(value.decode()) for value in self._distinct], np.float64)
-
-    @cached_property
-    def _normalized(self) -> Strings:
-        return Strings(map(normalize_space, self._distinct))
-
-    @cached_property
-    def _as_numbers(self) -> NDArray[np.float64]:
-        return np.array([xpath_number(value) for value in self._distinct], np.float64)
-
-
-def _compared(numbers: NDArray[np.float64], question: Question) -> Mask:
-    return np.asarray(COMPARISONS[question.operator](numbers, question.literal), np.bool_)

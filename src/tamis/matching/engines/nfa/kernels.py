@@ -1,4 +1,4 @@
-"""The kernels: filters become states; the run over documents; parents of text nodes.
+"""The kernels: filters become states; the run over documents.
 
 The run is a stack of active states, one level for each open element. From a state, a step leads on:
 to a child, for one level, from what is on ``here``; to a descendant, for all levels inside, from
@@ -351,24 +351,3 @@ def run(state: Int64) -> int:
             state[at.IS_OPEN] = 0
         found_starts[document + 1] = state[at.FOUND_USED]
     return 0
-
-
-# -- text nodes ------------------------------------------------------------------------------------
-
-
-@kernel
-def find_parents(tags: Int32, text_event: Int64, parents: Int64, levels: Int64) -> None:
-    """Write the start event of the parent of each text node to ``parents``.
-
-    ``text_event`` is the event before each text node. ``levels`` has room for the deepest element.
-    """
-    depth = text = 0
-    for event in range(len(tags)):
-        if tags[event] >= 0:
-            levels[depth] = event
-            depth += 1
-        else:
-            depth -= 1
-        while text < len(text_event) and text_event[text] == event:
-            parents[text] = levels[depth - 1]
-            text += 1

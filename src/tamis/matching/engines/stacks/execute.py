@@ -1,0 +1,136 @@
+"""``StacksSearcher``: a program at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from tamis.core.arrays import Int32, Int64, Words, freeze
+from tamis.core.index.matchset import MatchSet, Which
+from tamis.core.kernel.state import State, zeros
+from tamis.documents.batch import DocumentBatch
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.model import Axis, NameTest, NodeTest
+from tamis.matching.engine import Sources
+from tamis.matching.engines.stacks import layout as at
+from tamis.matching.engines.stacks.kernels import run
+from tamis.matching.engines.stacks.program import StacksProgram
+from tamis.matching.strings import BatchValues, Strings
+
+_ROOM = 64
+
+
+class StacksSearcher:
+    """Answers batches with a program, in one thread at a time."""
+
+    def __init__(self, program: StacksProgram) -> None:
+        self.program = program
+        self._names = _Names(program)
+        work = zeros(at.Work, _ROOM, levels=4 * program.row, seen=1)
+        together = [("levels",), ("seen",), ("open_symbols",)]
+        self._state = State(at.STATE_SIZE, at.WORK, work, together)
+        self._state.register(at.PROGRAM, program.arrays)
+        self._state.words[at.ROW] = program.row
+
+    def memory_usage(self) -> int:
+        """Bytes of the stack, and of the rows of names."""
+        return self._state.memory_usage() + self._names.tests.nbytes
+
+    def match(
+        self,
+        batch: DocumentBatch,
+        vocabulary: Vocabulary,
+        _nodes: Which | None = None,
+        _sources: Sources | None = None,
+    ) -> MatchSet:
+        """Which queries are true of which documents."""
+        state, words, program = self._state, self._state.words, self.program
+        symbols = self._names.of(vocabulary)
+        words[: at.ROW] = words[at.FOUND_USED] = 0
+        words[at.SEEN_WORDS] = 1 + (len(self._names.tests) // max(program.row, 1) >> 6)
+        events, facts = self._facts(batch, vocabulary)
+        state.replace(found_starts=np.zeros(batch.documents + 1, np.int64))
+        documents = (batch.document_starts, batch.tags, symbols)
+        state.register(at.READ, at.Read(*documents, self._names.tests, events, facts))
+        state.run(run)
+        starts, found = state.arrays.found_starts, state.arrays.found[: words[at.FOUND_USED]].copy()
+        freeze(starts, found)
+        return MatchSet(starts, found, np.arange(len(program.queries) + 1), program.queries)
+
+    def _facts(self, batch: DocumentBatch, vocabulary: Vocabulary) -> tuple[Int64, Int32]:
+        """What is true of elements beside their names, by start event."""
+        sources: dict[tuple[Axis, NodeTest], list[int]] = {}
+        for number, (axis, test, _) in enumerate(self.program.facts):
+            sources.setdefault((axis, test), []).append(number)
+        events, facts = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+        values = BatchValues(batch, vocabulary)
+        for (axis, test), numbers in sources.items():
+            located, strings = _strings_of(values, batch, axis, test)
+            for number in numbers:
+                question = self.program.facts[number].question
+                found = located if question is None else located[strings().find(question)]
+                events.append(found)
+                facts.append(np.full(len(found), number, np.int32))
+        together = np.concatenate(events)
+        order = np.argsort(together, kind="stable")
+        return together[order], np.concatenate(facts)[order]
+
+
+def _strings_of(
+    values: BatchValues, batch: DocumentBatch, axis: Axis, test: NodeTest
+) -> tuple[Int64, Callable[[], Strings]]:
+    """The elements that have certain strings, by start event; and these strings."""
+    passes = values.passes(test)
+    if axis is Axis.ATTRIBUTE:
+        numbers = np.flatnonzero(passes[batch.attribute_name])
+        return batch.attribute_event[numbers], cache(lambda: values.attributes(numbers))
+    if axis is Axis.CHILD:
+        numbers = np.flatnonzero(passes[batch.tags[values.text_parents]])
+        return values.text_parents[numbers], cache(lambda: values.texts(numbers))
+    starts = np.flatnonzero((batch.tags >= 0) & passes[batch.tags])
+    return starts, cache(lambda: values.elements(starts, values.ends[starts]))
+
+
+class _Names:
+    """The symbols of a vocabulary's names: what names pass the same tests have the same symbol.
+
+    Attributes:
+        tests: the row of each symbol: which nodes' tests its names pass.
+    """
+
+    def __init__(self, program: StacksProgram) -> None:
+        self._program = program
+        self._numbers = {test: number for number, test in enumerate(program.tests)}
+        self._symbols: dict[tuple[int, ...], int] = {(): 0}
+        self._rows = [program.any_element]
+        self._vocabulary: Vocabulary | None = None
+        self._of = np.zeros(0, np.int32)
+        self.tests: Words = np.zeros(0, np.uint64)
+
+    def of(self, vocabulary: Vocabulary) -> Int32:
+        """By name: its symbol."""
+        if vocabulary is not self._vocabulary:
+            self._vocabulary, self._of = vocabulary, np.zeros(0, np.int32)
+        known, rows = len(self._of), len(self._rows)
+        if len(vocabulary) > known:
+            names = (vocabulary.expanded(number) for number in range(known, len(vocabulary)))
+            new = [self._symbol(*name) for name in names]
+            self._of = np.append(self._of, np.array(new, np.int32))
+        if len(self._rows) > rows or not len(self.tests):
+            self.tests = np.concatenate([*self._rows, self._program.document])
+        return self._of
+
+    def _symbol(self, namespace: str, local: str) -> int:
+        tests = (NameTest(namespace, local), NameTest(namespace, None), NameTest(None, local))
+        passed = tuple(self._numbers[test] for test in tests if test in self._numbers)
+        symbol = self._symbols.setdefault(passed, len(self._rows))
+        if symbol == len(self._rows):
+            row = self._program.any_element.copy()
+            starts, words, bits = self._program.test_bits
+            for test in passed:
+                some = slice(starts[test], starts[test + 1])
+                row[words[some]] |= bits[some]
+            self._rows.append(row)
+        return symbol
