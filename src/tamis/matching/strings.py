@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Int64
+from tamis.core.arrays import Int32, Int64
+from tamis.core.kernel import kernel
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language import model as ast
 from tamis.language.values import COMPARISONS, normalize_space, xpath_number
-from tamis.matching.kernels import find_extents
 
 Mask = NDArray[np.bool_]
 
@@ -206,3 +206,28 @@ class BatchValues:
 
 def _slices(values: bytes, starts: Int64, ends: Int64) -> Iterator[bytes]:
     return (values[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+@kernel
+def find_extents(
+    tags: Int32, text_event: Int64, ends: Int64, parents: Int64, levels: Int64
+) -> None:
+    """Find where elements end, and which element each text node is in.
+
+    Args:
+        text_event: the event before each text node.
+        ends: written: by start event, the end event.
+        parents: written: by text node, the start event of its parent.
+        levels: room for the deepest element.
+    """
+    depth = text = 0
+    for event in range(len(tags)):
+        if tags[event] >= 0:
+            levels[depth] = event
+            depth += 1
+        else:
+            depth -= 1
+            ends[levels[depth]] = event
+        while text < len(text_event) and text_event[text] == event:
+            parents[text] = levels[depth - 1]
+            text += 1
