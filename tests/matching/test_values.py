@@ -40,7 +40,7 @@ EXPRESSIONS = [
     "//*[not(@*)]",
     "//*[local-name() = 'b']",
 ]
-ENGINES = ("auto", "automaton", "reference", "nfa")
+ENGINES = ("auto", "automaton", "reference", "nfa", "stacks")
 
 
 def lxml_values(document: bytes, expression: str) -> list[str]:
