@@ -176,7 +176,9 @@ def test_engines_are_used_or_refused(caplog: pytest.LogCaptureFixture) -> None:
         "engine automaton does not run 1 of them: it calls name()",
         "engine reference: 1 of 1 queries",
     ]
-    with pytest.raises(EngineRefused, match="choose one of auto, automaton, reference, nfa, stacks, pma"):
+    with pytest.raises(
+        EngineRefused, match="choose one of auto, automaton, reference, nfa, stacks, pma"
+    ):
         tamis.compile(ORDERS, engine="warp")
     message = re.escape("automaton does not: //order[name(.) = 'x']: it calls name()")
     with pytest.raises(EngineRefused, match=message):
