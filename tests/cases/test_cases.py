@@ -110,4 +110,5 @@ def test_table_is_not_empty() -> None:
     assert usable["automaton"] > 200
     assert usable["pma"] > 10
     assert usable["nfa"] > 150
+    assert usable["twigstacks"] > 30
     assert {case.expected for case in CASES} >= {True, False, "subscription-unsupported"}

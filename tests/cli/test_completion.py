@@ -45,7 +45,10 @@ def test_they_are_printed_and_a_shell_can_read_them(shell: str, tmp_path: Path) 
         (["-"], {"-V", "--version", "-h", "--help"}),
         (["match", "--sub"], {"--subscriptions"}),
         (["match", "--unsupported", ""], {"refuse", "slow"}),
-        (["match", "--engine", ""], {"auto", "automaton", "reference", "nfa", "stacks", "pma"}),
+        (
+            ["match", "--engine", ""],
+            set("auto automaton reference nfa stacks pma twigstacks".split()),
+        ),
         (["match-events", "--engine", "s"], {"signature", "sff"}),
         (["explain", "--strategy", "pa"], {f"path-sharing-f{end}" for end in ("", "w", "wr")}),
         (["match", "--concatenated", ""], set()),  # a document: its value is behind =

@@ -178,6 +178,7 @@ OF_OTHER_ENGINES = [
     "tamis.matching.engines.reference.execute",
     "tamis.matching.engines.nfa.compile",
     "tamis_papers.pma.compile",
+    "tamis_papers.twigstacks.compile",
     "tamis.matching.engines.lxml.execute",
 ]
 OF_NUMPY = ["numpy.ma", "numpy.random"]  # each takes longer than a small match

@@ -166,6 +166,7 @@ import tamis
 assert list(tamis.compile({'x': '//b'}).match('<a><b/></a>')) == ['x']
 assert list(tamis.compile({'x': '//a//b', 'y': '/a/b'}, engine='nfa').match('<a><b/></a>'))
 assert list(tamis.compile({'x': '//a//b'}, engine='pma').match('<a><b/></a>'))
+assert list(tamis.compile({'x': '//a//b'}, engine='twigstacks').match('<a><b/></a>'))
 assert len(tamis.compile({n: f'/a/b{n}' for n in range(3000)}).match('<a><b7/></a>')) == 1
 assert list(tamis.compile_events({'x': 'n > 3'}).match({'n': 5})) == ['x']
 assert list(tamis.Transformer({'t': '<t>{ for $b in //b return $b }</t>'}).transform('<b/>'))

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+_WIDE = {f"n{number}": f"//n{number}" for number in range(200)}
 _DTD = "<!ELEMENT a (b*)> <!ATTLIST a c CDATA #IMPLIED> <!ELEMENT b (#PCDATA | a)*>"
 
 
@@ -34,6 +35,8 @@ def use_everything() -> None:
         assert match.error is None, match.error
     filters = compile({"s": "//a//b", "t": "/a/b", "u": "//b/a//b"}, engine="pma")
     assert len(filters.match(documents[1])) > 0
+    twigs = compile({"s": "//a//b", "t": "//a[b]", **_WIDE}, engine="twigstacks")
+    assert len(twigs.match(documents[1])) > 0
     many = enumerate(f"/a/b{n}[@c = 'x{n}' or d < {n}]" for n in range(5_000))
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
         file.writelines(f"s{number}\t{text}\n" for number, text in many)

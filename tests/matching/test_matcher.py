@@ -177,7 +177,8 @@ def test_engines_are_used_or_refused(caplog: pytest.LogCaptureFixture) -> None:
         "engine reference: 1 of 1 queries",
     ]
     with pytest.raises(
-        EngineRefused, match="choose one of auto, automaton, reference, nfa, stacks, pma"
+        EngineRefused,
+        match="choose one of auto, automaton, reference, nfa, stacks, pma, twigstacks",
     ):
         tamis.compile(ORDERS, engine="warp")
     message = re.escape("automaton does not: //order[name(.) = 'x']: it calls name()")

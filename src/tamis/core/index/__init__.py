@@ -33,7 +33,8 @@ class Choices:
     ('nfa', True)
     >>> choices.named("warp")
     Traceback (most recent call last):
-    tamis.core.errors.EngineRefused: there is no engine 'warp': choose one of auto, nfa, pma
+    tamis.core.errors.EngineRefused: there is no engine 'warp': choose one of auto, nfa, pma, \
+twigstacks
     """
 
     def __init__(

@@ -1,0 +1,72 @@
+"""Twigs and documents as the tests draw them, and the answers of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from tamis.core.limits import Limits
+from tamis.documents.parser import parse as parse_documents
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Projection, Vocabulary
+from tamis.language.xpath import parse
+from tamis.matching.engine import Engine
+
+Tree = tuple[str, list["Tree"]]
+LIMITS = Limits(depth=1 << 20)
+
+TRAP = "<a><b><c><d/></c><c><e/></c></b></a>"
+"""Figure 4: both paths of /a//c[.//d]/e match, and the twig does not."""
+
+_AXIS = st.sampled_from(["/", "/", "//"])
+_TEST = st.sampled_from(["a", "a", "b", "c", "*"])
+
+
+def _twig(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    def written(axis: str, test: str, predicates: list[str], step: str | None) -> str:
+        relative = (p.removeprefix("/") if p[1] != "/" else f".{p}" for p in predicates)
+        return f"{axis}{test}{''.join(f'[{r}]' for r in relative)}{step or ''}"
+
+    return st.builds(written, _AXIS, _TEST, st.lists(inner, max_size=3), st.none() | inner)
+
+
+TWIGS = st.recursive(st.builds("".join, st.tuples(_AXIS, _TEST)), _twig, max_leaves=6)
+"""Splits with mixed / and //, repeated tags, ``*`` everywhere."""
+
+
+def chain(names: Sequence[str], inner: list[Tree]) -> Tree:
+    """Elements in each other, and what is in the last."""
+    for name in reversed(names[1:]):
+        inner = [(name, inner)]
+    return names[0], inner
+
+
+_CHAINS = st.text("aaabbcx", min_size=1, max_size=5)
+TREES = st.recursive(
+    st.builds(chain, _CHAINS, st.just([])),
+    lambda inner: st.builds(chain, _CHAINS, st.lists(inner, max_size=4)),
+    max_leaves=16,
+)
+"""Recursive documents."""
+
+
+def xml(tree: Tree) -> str:
+    name, children = tree
+    return f"<{name}>{''.join(map(xml, children))}</{name}>"
+
+
+def answers(engine: Engine, twigs: Sequence[str], documents: Sequence[str]) -> list[set[str]]:
+    """By document, the twigs that an engine finds true; in two batches, which changes nothing."""
+    program = engine.compile(list(map(parse, twigs)))
+    searcher = engine.searcher(program, LIMITS.cache_bytes)
+    vocabulary = Vocabulary()
+    found = []
+    half = len(documents) // 2
+    for part in (documents[:half], documents[half:]):
+        sources = [Source(text.encode()) for text in part]
+        batch, errors = parse_documents(sources, vocabulary, Projection(), LIMITS)
+        assert not errors
+        matches = searcher.match(batch, vocabulary)
+        found += [{twigs[n] for n in matches.numbers(d)} for d in range(batch.documents)]
+    return found
