@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 from hypothesis import strategies as st
 
@@ -70,3 +71,32 @@ def answers(engine: Engine, twigs: Sequence[str], documents: Sequence[str]) -> l
         matches = searcher.match(batch, vocabulary)
         found += [{twigs[n] for n in matches.numbers(d)} for d in range(batch.documents)]
     return found
+
+
+# -- without Hypothesis, for processes of their own ------------------------------------------------
+
+
+def drawn_twigs(draw: Random, count: int) -> list[str]:
+    """Different twigs, with splits, repeated tags, ``//`` and ``*``."""
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found[_drawn_twig(draw, 3)] = None
+    return list(found)
+
+
+def _drawn_twig(draw: Random, levels: int) -> str:
+    text = draw.choice(["/", "/", "//"]) + draw.choice("aabc*")
+    if levels:
+        for _ in range(draw.choice([0, 0, 1, 2])):
+            inner = _drawn_twig(draw, levels - 1)
+            text += f"[{f'.{inner}' if inner.startswith('//') else inner[1:]}]"
+        if draw.random() < 0.6:
+            text += _drawn_twig(draw, levels - 1)
+    return text
+
+
+def drawn_xml(draw: Random, levels: int = 6) -> str:
+    """A recursive document."""
+    name = draw.choice("aaabcx")
+    children = draw.choice([0, 1, 1, 2, 3]) if levels else 0
+    return f"<{name}>{''.join(drawn_xml(draw, levels - 1) for _ in range(children))}</{name}>"

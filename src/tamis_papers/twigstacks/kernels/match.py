@@ -14,7 +14,7 @@ from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis_papers.twigstacks import layout as at
 from tamis_papers.twigstacks.kernels import step
 
-event_at = inlined(step.event_at)
+decoded = inlined(step.decoded)
 prefix_of = inlined(step.prefix_of)
 passes = inlined(step.passes)
 pushed = inlined(step.pushed)
@@ -120,15 +120,14 @@ def match_block(state: Int64, block: int, start: int, end: int) -> None:
     twigs = twig_starts[block + 1] - twig_starts[block]
     for column in range(columns):
         stack[column] = at.BEGINNING if column < twigs else 0
-    is_pop = np.int64(1) << (8 * width - 1)
     level = np.int64(0)
     for event in range(start, end):
-        code = event_at(events, event, width)
-        if code < is_pop:
+        code = decoded(events, event * width, width)
+        if code & 1 == 0:
             level += columns
-            push(state, block, code, level)
+            push(state, block, code >> 1, level)
         else:
-            pop(state, block, code ^ is_pop, level)
+            pop(state, block, code >> 1, level)
             level -= columns
     child = starts[block] + block
     for twig in range(twigs):

@@ -16,12 +16,18 @@ _TAG = (1 << at.TAG_BITS) - 1
 _PREFIX = (1 << at.PREFIX_BITS) - 1
 
 
-def event_at(events: Any, index: int, width: int) -> int:
-    """An encoded event: one byte, or several if there are more than 127 tags."""
-    code = np.int64(events[index * width])
+def decoded(events: Any, first: int, width: int) -> int:
+    """An encoded event, as ``tag << 1 | is_pop``.
+
+    Args:
+        first: where its bytes begin.
+        width: how many it has: one, or more if there are more than 127 tags.
+    """
+    code = np.int64(events[first])
     for byte in range(1, width):
-        code |= np.int64(events[index * width + byte]) << np.int64(8 * byte)
-    return code
+        code |= np.int64(events[np.uint64(first + byte)]) << np.int64(8 * byte)
+    is_pop = code >> np.int64(8 * width - 1)
+    return ((code << 1) ^ (is_pop << np.int64(8 * width))) | is_pop
 
 
 def prefix_of(personality: int) -> int:
