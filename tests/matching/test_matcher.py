@@ -178,7 +178,7 @@ def test_engines_are_used_or_refused(caplog: pytest.LogCaptureFixture) -> None:
     ]
     with pytest.raises(
         EngineRefused,
-        match="choose one of auto, automaton, reference, nfa, stacks, pma, twigstacks",
+        match="auto, automaton, reference, nfa, stacks, pma, twigstacks, twigstacks-cuda",
     ):
         tamis.compile(ORDERS, engine="warp")
     message = re.escape("automaton does not: //order[name(.) = 'x']: it calls name()")

@@ -1,8 +1,13 @@
-"""All engines of documents, those of papers too."""
+"""All engines of documents that can run here, those of papers too."""
 
 from __future__ import annotations
 
+from tamis.language.xpath import parse
 from tamis.matching import planner
 from tamis.matching.engine import Engine
 
-ENGINES: list[Engine] = [planner.ENGINES.named(name) for name in planner.ENGINES.names()]
+ENGINES: list[Engine] = [
+    engine
+    for engine in map(planner.ENGINES.named, planner.ENGINES.names())
+    if engine.refuses(parse("//a")) is None  # one that needs a GPU refuses all without
+]

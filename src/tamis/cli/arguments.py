@@ -53,7 +53,16 @@ EncodingRule = Annotated[
     "error. ignore: read the document by its byte order mark, or else as UTF-8.",
 ]
 SkipBad = Annotated[bool, "Skip bad subscriptions, with a warning, instead of stopping."]
-ENGINES = ("auto", "automaton", "reference", "nfa", "stacks", "pma", "twigstacks")
+ENGINES = (
+    "auto",
+    "automaton",
+    "reference",
+    "nfa",
+    "stacks",
+    "pma",
+    "twigstacks",
+    "twigstacks-cuda",
+)
 EngineName = Annotated[
     str,
     Option(

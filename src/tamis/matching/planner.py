@@ -113,7 +113,7 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Assignment]:
     >>> plan([], "warp")
     Traceback (most recent call last):
     tamis.core.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, \
-reference, nfa, stacks, pma, twigstacks
+reference, nfa, stacks, pma, twigstacks, twigstacks-cuda
     """
     given = Queries.of(queries)
     unstreamed = unstreamed_of(given)

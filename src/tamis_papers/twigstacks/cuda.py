@@ -45,7 +45,7 @@ popped = _on_device(step.popped)
 has_reported = _on_device(step.has_reported)
 
 
-def _load(shared: Bytes, spill: Bytes, place: int, shared_end: int, spill_begin: int) -> int:
+def _load(shared: Any, spill: Any, place: int, shared_end: int, spill_begin: int) -> Any:
     """A stack entry.
 
     Args:
@@ -256,11 +256,10 @@ class CudaTwigSearcher:
             documents = min(firsts.step, batch.documents - first)
             lane.launch(encoded, first, documents, self._arrays)
         found += [lane.finish() for lane in self._lanes]
-        documents = np.concatenate([part[0] for part in found])
+        of = np.concatenate([part[0] for part in found])  # a document each
         twigs = np.concatenate([part[1] for part in found]).astype(np.int32)
-        order = np.argsort(documents, kind="stable")
-        starts = starts_of(np.bincount(documents, minlength=batch.documents))
-        return match_set(self.program, starts, twigs[order])
+        starts = starts_of(np.bincount(of, minlength=batch.documents))
+        return match_set(self.program, starts, twigs[np.argsort(of, kind="stable")])
 
     def memory_usage(self) -> int:
         """Bytes of the room for work; the GPU's."""

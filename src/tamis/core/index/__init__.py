@@ -34,7 +34,7 @@ class Choices:
     >>> choices.named("warp")
     Traceback (most recent call last):
     tamis.core.errors.EngineRefused: there is no engine 'warp': choose one of auto, nfa, pma, \
-twigstacks
+twigstacks, twigstacks-cuda
     """
 
     def __init__(
