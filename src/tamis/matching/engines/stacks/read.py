@@ -124,7 +124,7 @@ def simplified(twig: Twig) -> Twig:
         negated = each.negated ^ denies[each.parent]
         if each.kind == GROUP and (not negated or counts[number] == 1):
             places[number], denies[number] = places[each.parent], negated
-        else:
+        elif each.kind != NEVER or not negated:
             places[number] = len(result)
             result.append(each._replace(parent=places[each.parent], negated=negated))
     if len(result) > NODES_MAX:

@@ -1,4 +1,4 @@
-"""Filters and twigs drawn from DTDs, many at once: the answers of the other engines."""
+"""Filters and twigs drawn from DTDs, many at once: what nfa and stacks answer, as others do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import tamis
 from tamis.core.errors import UsageError
 from tamis.language.xpath import parse
-from tamis.matching.engines.nfa import refuses
+from tamis.matching.engine import Engine
+from tamis.matching.engines import nfa, stacks
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_workload.documents.grammar import DocumentOptions, Documents
@@ -29,36 +30,42 @@ thorough = settings(
 )
 
 
+ENGINES = pytest.mark.parametrize("engine", [nfa.ENGINE, stacks.ENGINE], ids=["nfa", "stacks"])
+
+
 def answers(expressions: list[str], texts: list[str], engine: str) -> list[list[int]]:
     subscriptions = tamis.Subscriptions(enumerate(expressions), namespaces=NAMESPACES)
     matcher = tamis.compile(subscriptions, engine=engine)
     return [list(match) for match in matcher.match_many(texts)]
 
 
+@ENGINES
 @thorough
 @given(st.lists(subscriptions(), max_size=30), st.lists(documents(), min_size=1, max_size=6))
-def test_many_at_once(expressions: list[str], texts: list[str]) -> None:
-    usable = [text for text in expressions if refuses(parse(text, NAMESPACES)) is None]
+def test_many_at_once(engine: Engine, expressions: list[str], texts: list[str]) -> None:
+    usable = [text for text in expressions if engine.refuses(parse(text, NAMESPACES)) is None]
     note(str((usable, texts)))
-    assert answers(usable, texts, "nfa") == answers(usable, texts, "reference")
+    assert answers(usable, texts, engine.name) == answers(usable, texts, "reference")
 
 
-def test_it_takes_part() -> None:
+@ENGINES
+def test_it_takes_part(engine: Engine) -> None:
     """The canary: where every query is refused, no answers are compared."""
     counted: Counter[bool] = Counter()
 
     @settings(thorough, max_examples=200, database=None)
     @given(subscriptions())
     def count(subscription: str) -> None:
-        counted[refuses(parse(subscription, NAMESPACES)) is None] += 1
+        counted[engine.refuses(parse(subscription, NAMESPACES)) is None] += 1
 
     count()
     assert counted[True] > 30
 
 
+@ENGINES
 @thorough
 @given(dtds(), st.sampled_from("abcdef"), st.integers(0, 1 << 32))
-def test_of_drawn_dtds(dtd: str, root: str, seed: int) -> None:
+def test_of_drawn_dtds(engine: Engine, dtd: str, root: str, seed: int) -> None:
     note(dtd)
     graph = SchemaGraph.of(parse_dtd(dtd), [root])
     try:
@@ -73,13 +80,14 @@ def test_of_drawn_dtds(dtd: str, root: str, seed: int) -> None:
     drawn += queries_from_dtd(graph, 20, options=options, seed=seed)
     with suppress(UsageError):  # no room
         drawn += twigs_from_dtd(graph, 10, options=TwigOptions(nodes=6, splits=2), seed=seed)
-    usable = [text for text in drawn if refuses(parse(text)) is None]
-    found = answers(usable, texts, "nfa")
+    usable = [text for text in drawn if engine.refuses(parse(text)) is None]
+    found = answers(usable, texts, engine.name)
     assert found == answers(usable, texts, "reference") == answers(usable, texts, "automaton")
 
 
+@ENGINES
 @pytest.mark.parametrize("wildcard", [0.0, 0.2, 0.6])
-def test_linear_filters_of_a_recursive_dtd(wildcard: float) -> None:
+def test_linear_filters_of_a_recursive_dtd(engine: Engine, wildcard: float) -> None:
     """Thousands of filters, compiled in bulk."""
     graph = SchemaGraph.of(
         parse_dtd(
@@ -92,6 +100,6 @@ def test_linear_filters_of_a_recursive_dtd(wildcard: float) -> None:
     assert len(expressions) > 100
     made = Documents(graph, depth=12, size=3_000, seed=2)
     texts = [made.document(number).decode() for number in range(12)]
-    found = answers(expressions, texts, "nfa")
+    found = answers(expressions, texts, engine.name)
     assert found == answers(expressions, texts, "automaton")
     assert {len(numbers) for numbers in found} != {0, len(expressions)}
