@@ -34,7 +34,7 @@ from tamis.language.subscriptions import SubscriptionItems, Subscriptions, as_su
 from tamis.language.xpath import Unsupported
 from tamis.matching.batches import Answers, BatchMatcher, DocumentReader, Given, subscribers_of
 from tamis.matching.match import Match
-from tamis.matching.planner import compile_assignment, plan
+from tamis.matching.planner import compile_assignment, plan, with_switch
 from tamis.matching.projection import projection_of
 
 if TYPE_CHECKING:
@@ -238,6 +238,8 @@ class CompiledMatcher(DocumentMatcher):
             ]
         else:
             subscribers, assignments = loaded.compiled.subscribers, loaded.compiled.assignments
+        if engine == "auto" and schema is None:
+            assignments = [(with_switch(*each), each[1]) for each in assignments]
         self._batches = BatchMatcher(subscriptions, subscribers, assignments, limits, projection)
 
     def with_limits(self, limits: Limits) -> CompiledMatcher:

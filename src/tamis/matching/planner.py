@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from tamis.core.arrays import Int32
 from tamis.core.errors import BadSubscriptions, EngineRefused
 from tamis.core.index import Choices
 from tamis.language.model import Query
+from tamis.language.plain import KIND_BITS, STEP
 from tamis.language.queries import Queries
 from tamis.language.subscriptions import Subscriptions
-from tamis.matching.engine import Engine, Program, UnusableQueries, refusal
+from tamis.matching.engine import Engine, Program, Searcher, UnusableQueries, refusal
 from tamis.matching.engines import automaton, lxml, reference
 
 if TYPE_CHECKING:
@@ -88,6 +89,39 @@ def compile_assignment(
         count = np.isin(subscriptions.query_numbers, assignment.numbers).sum()
         log.warning("%d of %d subscriptions go through lxml", count, len(subscriptions))
     return assignment, program
+
+
+MANY_STEPS = 40_000
+"""Of steps, from which on stacks are no faster than ``nfa`` on paths without predicates."""
+BLOCK_SECONDS = 1.5e-9
+"""What a block of stacks takes, at least, for each event."""
+
+
+def with_switch(assignment: Assignment, program: Program) -> Assignment:
+    """The automaton's queries, for it or an engine without a cache, by what documents cost.
+
+    Another engine's queries stay with that engine.
+    """
+    if assignment.engine.name != automaton.ENGINE.name:
+        return assignment
+    from tamis.matching import switching  # noqa: PLC0415 - imports kernels
+    from tamis.matching.engines import nfa, stacks  # noqa: PLC0415
+
+    engine, queries = assignment.engine, assignment.queries
+    plain = queries.plain
+    is_step = plain.code & ((1 << KIND_BITS) - 1) == STEP
+    steps = int(is_step.sum()) + 8 * len(queries.others)
+    is_many = steps > MANY_STEPS and not queries.others
+    if is_many and all(map(queries.is_path, range(len(plain)))):
+        switch = switching.Switch(nfa.ENGINE, queries, program, 0.0)
+    else:
+        switch = switching.Switch(stacks.ENGINE, queries, program, steps / 512 * BLOCK_SECONDS)
+
+    def searcher(program: Any, cache_bytes: int) -> Searcher:
+        cached: Any = engine.searcher(program, cache_bytes)
+        return switching.SwitchedSearcher(switch, cached, cache_bytes)
+
+    return assignment._replace(engine=engine._replace(searcher=searcher))
 
 
 def _first_refused(engine: Engine, queries: Queries) -> tuple[Query, str] | None:

@@ -100,7 +100,8 @@ def save(path: Path, compiled: Compiled, searchers: Sequence[Searcher] = ()) -> 
     """
     try:
         identity = save_program(path, *_written(compiled))
-        known = [searcher for searcher in searchers if isinstance(searcher, Automaton)]
+        cached = [getattr(searcher, "cached", searcher) for searcher in searchers]
+        known = [searcher for searcher in cached if isinstance(searcher, Automaton)]
         if known:
             most = max(known, key=Automaton.memory_usage)
             save_cache(cache_path(path), most.cache, identity)

@@ -15,7 +15,6 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, TaskProjections
-from tamis.transform.strategies import reference
 from tamis.transform.strategy import GroupReader, Groups, Strategy
 
 if TYPE_CHECKING:
@@ -145,6 +144,8 @@ class Plans:
             found.append(_answers(groups, self._numbers))
         if left:
             tasks = [self._left[number] for number in left]
+            from tamis.transform.strategies import reference  # noqa: PLC0415 - few need it
+
             groups = reference.find_groups(tasks, batch, vocabulary, self._nodes_max)
             found.append(_answers(groups, np.array(left, np.int32)))
         return found[0] if len(found) == 1 else _merged(found)

@@ -104,6 +104,12 @@ class Automaton:
         """Bytes of the cache, and of the room for work."""
         return size_of(self.cache) + sum(array.nbytes for array in self._scratch)
 
+    def entries(self) -> int:
+        """How much is known: states, and pairs of sets."""
+        cache = self.cache
+        pairs = int(cache.closes.counts[0]) + int(cache.merges.counts[0])
+        return int(cache.states.counts[at.COUNT]) + pairs
+
     def match(
         self,
         batch: DocumentBatch,

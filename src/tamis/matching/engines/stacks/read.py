@@ -163,6 +163,9 @@ def _add(twig: Twig, parent: int, expression: ast.Expression, negated: bool = Fa
             _add_first(twig, parent, *question_of(text, operator, literal), negated)
 
 
+_DOWN = (ast.Axis.CHILD, ast.Axis.DESCENDANT)
+
+
 def _add_paths(
     twig: Twig, parent: int, paths: Sequence[ast.Path], negated: bool, question: Question | None
 ) -> None:
@@ -181,7 +184,8 @@ def _add_path(
             descends = True
             continue
         descends |= step.axis is ast.Axis.DESCENDANT
-        if step.axis is ast.Axis.ATTRIBUTE or step.test is ast.KindTest.TEXT:
+        is_text = step.test is ast.KindTest.TEXT and step.axis in _DOWN
+        if step.axis is ast.Axis.ATTRIBUTE or is_text:
             if number < len(steps) - 1:
                 raise Refused("a step goes on from an attribute or a text node")
             _add_leaf(twig, parent, step, descends, negated, question)
@@ -208,7 +212,7 @@ def _add_step(twig: Twig, parent: int, step: ast.Step, descends: bool, negated: 
     elif isinstance(step.test, ast.NameTest):
         new = Node(parent, SELF if is_self else BELOW if descends else CHILD, negated, step.test)
     else:
-        raise Refused("it has a step to node()")
+        raise Refused("it has a step to node(), or self::text()")
     added = _append(twig, new)
     for predicate in step.predicates:
         if isinstance(predicate, ast.Position):
