@@ -14,6 +14,7 @@ from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32
 from tamis.core.errors import BadSubscriptions, EngineRefused
 from tamis.core.index import Choices
+from tamis.core.kernel.blocks import BLOCK_BITS
 from tamis.language.model import Query
 from tamis.language.plain import KIND_BITS, STEP
 from tamis.language.queries import Queries
@@ -23,6 +24,7 @@ from tamis.matching.engines import automaton, lxml, reference
 
 if TYPE_CHECKING:
     from tamis.matching.conformance import Schema, Violations
+    from tamis.matching.switching import WithoutCache
 
 log = logging.getLogger("tamis")
 
@@ -104,24 +106,32 @@ def with_switch(assignment: Assignment, program: Program) -> Assignment:
     """
     if assignment.engine.name != automaton.ENGINE.name:
         return assignment
-    from tamis.matching import switching  # noqa: PLC0415 - imports kernels
-    from tamis.matching.engines import nfa, stacks  # noqa: PLC0415
+    from tamis.matching.switching import Switch, SwitchedSearcher  # noqa: PLC0415 - imports kernels
 
     engine, queries = assignment.engine, assignment.queries
-    plain = queries.plain
-    is_step = plain.code & ((1 << KIND_BITS) - 1) == STEP
-    steps = int(is_step.sum()) + 8 * len(queries.others)
-    is_many = steps > MANY_STEPS and not queries.others
-    if is_many and all(map(queries.is_path, range(len(plain)))):
-        switch = switching.Switch(nfa.ENGINE, queries, program, 0.0)
-    else:
-        switch = switching.Switch(stacks.ENGINE, queries, program, steps / 512 * BLOCK_SECONDS)
+    switch = Switch(lambda: _without_cache(queries), queries, program)
 
     def searcher(program: Any, cache_bytes: int) -> Searcher:
         cached: Any = engine.searcher(program, cache_bytes)
-        return switching.SwitchedSearcher(switch, cached, cache_bytes)
+        return SwitchedSearcher(switch, cached, cache_bytes)
 
     return assignment._replace(engine=engine._replace(searcher=searcher))
+
+
+def _without_cache(queries: Queries) -> WithoutCache:
+    """The engine without a cache that is the fastest for some queries."""
+    from tamis.matching.engines import nfa, stacks  # noqa: PLC0415 - few documents need them
+    from tamis.matching.switching import WithoutCache  # noqa: PLC0415
+
+    plain, others = queries.plain, len(queries.others)
+    words = len(plain.code) + 20 * others
+    plain_steps = int(np.count_nonzero(plain.code & ((1 << KIND_BITS) - 1) == STEP))
+    # A path has one word more than steps.
+    are_paths = not others and plain_steps + len(plain) == len(plain.code)
+    if are_paths and plain_steps > MANY_STEPS:
+        return WithoutCache(nfa.ENGINE, 0.02 + words * 6e-7, 0.0)
+    blocks = (plain_steps + 8 * others) / BLOCK_BITS
+    return WithoutCache(stacks.ENGINE, 0.02 + words * 2.5e-6, blocks * BLOCK_SECONDS)
 
 
 def _first_refused(engine: Engine, queries: Queries) -> tuple[Query, str] | None:

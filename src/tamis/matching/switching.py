@@ -6,9 +6,9 @@ documents. What documents are like is known only once they are there. So a :clas
 begins with the automaton and measures seconds for each event, apart for each *kind* of document
 (by the names of root elements):
 
-* Where many states are new, the time counts as lost. Once the lost time is what it takes to compile
-  an engine without a cache, that engine is compiled, and tried on a few documents. So what is
-  compiled in vain at most doubles the time.
+* Where many states are new, the time that they take counts as lost. Once so much is lost as it
+  takes to compile an engine without a cache, that engine is compiled, and tried on a few documents.
+  So what is compiled in vain at most doubles the time.
 * From then on the cheaper one answers. The other one gets a few documents whenever it has to be
   measured again: a share of the time (``PROBED``) is spent on that. What the automaton learns of
   these documents is not lost: once it is the cheaper one again, it answers.
@@ -21,12 +21,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from time import perf_counter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from tamis.core.arrays import starts_of
 from tamis.core.errors import EngineRefused
 from tamis.core.index.matchset import MatchSet, Which, joined
 from tamis.documents.batch import DocumentBatch, part
@@ -63,13 +66,41 @@ class Costs:
         cost, known = seconds / max(events, 1), getattr(self, name)
         setattr(self, name, cost if known is None else known + _WEIGHT * (cost - known))
 
+    def choose(self, batch: DocumentBatch, sample: int) -> tuple[str, int]:
+        """Which engine answers, and how many of the documents; a sample where it is measured."""
+        best, other = "cached", "direct"
+        if self.cached is None or (self.direct is not None and self.direct < self.cached):
+            best, other = other, best
+        cost, known = getattr(self, other), getattr(self, best)
+        if known is None:
+            return best, sample
+        needed = 0.0 if cost is None else cost * int(batch.document_starts[sample])
+        if self.unspent >= needed:
+            self.unspent -= needed
+            return other, sample
+        self.unspent += PROBED * known * len(batch.tags)
+        return best, batch.documents
+
+
+class WithoutCache(NamedTuple):
+    """An engine without a cache, which may answer some queries.
+
+    Attributes:
+        compile_seconds: how long it takes to compile them, about.
+        least_cost: in seconds an event, the least that the engine may cost.
+    """
+
+    engine: Engine
+    compile_seconds: float
+    least_cost: float
+
 
 class Switch:
     """The engine without a cache beside a program of the automaton, for all threads.
 
     Args:
+        choose: which engine it is; asked once documents bring new states.
         program: of the automaton.
-        least_cost: in seconds an event, the least that the engine may cost.
 
     Attributes:
         costs: by kind of document.
@@ -77,35 +108,31 @@ class Switch:
     """
 
     def __init__(
-        self, engine: Engine, queries: Queries, program: Program, least_cost: float
+        self, choose: Callable[[], WithoutCache], queries: Queries, program: Program
     ) -> None:
         self.costs: dict[object, Costs] = defaultdict(Costs)
-        self._engine, self._queries, self._least_cost = engine, queries, least_cost
-        self._projection = program.projection
+        self.is_open = len(queries) > 0
+        self._choose = cache(choose)
+        self._queries, self._projection = queries, program.projection
         self._lost = 0.0
         self._direct: tuple[Engine, Program] | None = None
-        self.is_open = len(queries) > 0
         self._lock = threading.Lock()
 
-    def add_lost(self, seconds: float, events: int) -> None:
-        """Count time of the automaton that went into new states."""
-        if seconds > self._least_cost * events:
+    def add_new(self, states: int, seconds: float, events: int) -> None:
+        """Count seconds of the automaton for some events, of which so many brought a new state."""
+        if states > NEW_STATES * events and seconds > self._choose().least_cost * events:
             self._lost += seconds
 
     def direct(self) -> tuple[Engine, Program] | None:
         """The engine without a cache and its program, if it is worth it and there is one."""
-        if self.is_open and self._lost > self._seconds_to_compile():
+        if self.is_open and self._lost and self._lost > self._choose().compile_seconds:
             with self._lock:
                 if self.is_open:
-                    self._direct = self._compiled()
+                    self._direct = self._compiled(self._choose().engine)
                     self.is_open = False
         return self._direct
 
-    def _seconds_to_compile(self) -> float:
-        return 0.02 + 2.5e-6 * len(self._queries.plain.code) + 5e-5 * len(self._queries.others)
-
-    def _compiled(self) -> tuple[Engine, Program] | None:
-        engine = self._engine
+    def _compiled(self, engine: Engine) -> tuple[Engine, Program] | None:
         try:
             program = engine.compile(self._queries)
         except EngineRefused as refused:
@@ -131,6 +158,7 @@ class SwitchedSearcher:
         self.cached = cached
         self._switch, self._cache_bytes = switch, cache_bytes
         self._searcher: Searcher | None = None
+        self._entries = cached.entries()
 
     def memory_usage(self) -> int:
         """The caches of both."""
@@ -147,36 +175,32 @@ class SwitchedSearcher:
         """Which queries are true of which documents."""
         if nodes is not None:
             return self.cached.match(batch, vocabulary, nodes, sources)
-        costs = self._switch.costs[_kind(batch, vocabulary)]
-        found: MatchSet | None = None
-        while batch.documents or found is None:
-            name, events = self._next(costs, len(batch.tags))
-            count = int(np.searchsorted(batch.document_starts, events))
-            some, batch = batch, part(batch, batch.documents, batch.documents)
-            if count < some.documents:
-                some, batch = part(some, 0, count), part(some, count, some.documents)
-            answered = self._measured(name, costs, some, vocabulary)
-            found = answered if found is None else _behind(found, answered)
-        return found
-
-    def _next(self, costs: Costs, events: int) -> tuple[str, int]:
-        """Which engine answers next, and how many events of those that there are."""
-        direct = self._switch.direct()
-        if direct is None:
-            return "cached", SAMPLE_EVENTS if self._switch.is_open else events
+        if (direct := self._switch.direct()) is None:
+            return self._counted(batch, vocabulary)
         if self._searcher is None:
-            engine, program = direct
-            self._searcher = engine.searcher(program, self._cache_bytes)
-        best, other = "cached", "direct"
-        if costs.direct is not None and (costs.cached is None or costs.direct < costs.cached):
-            best, other = other, best
-        cost = getattr(costs, other)
-        needed = 0.0 if cost is None else cost * min(events, SAMPLE_EVENTS)
-        if costs.unspent >= needed:
-            costs.unspent -= needed
-            return other, SAMPLE_EVENTS
-        costs.unspent += PROBED * getattr(costs, best) * events
-        return best, events
+            self._searcher = direct[0].searcher(direct[1], self._cache_bytes)
+        costs = self._switch.costs[_kind(batch, vocabulary)]
+        found: list[MatchSet] = []
+        while True:
+            sample = batch.documents
+            if len(batch.tags) > SAMPLE_EVENTS:
+                sample = min(int(np.searchsorted(batch.document_starts, SAMPLE_EVENTS)), sample)
+            name, count = costs.choose(batch, sample)
+            some = batch if count == batch.documents else part(batch, 0, count)
+            found.append(self._measured(name, costs, some, vocabulary))
+            if count == batch.documents:
+                return _in_order(found)
+            batch = part(batch, count, batch.documents)
+
+    def _counted(self, batch: DocumentBatch, vocabulary: Vocabulary) -> MatchSet:
+        """What the automaton says; new states are counted."""
+        started = perf_counter()
+        found = self.cached.match(batch, vocabulary)
+        if self._switch.is_open:
+            entries, seconds = self.cached.entries(), perf_counter() - started
+            self._switch.add_new(entries - self._entries, seconds, len(batch.tags))
+            self._entries = entries
+        return found
 
     def _measured(
         self, name: str, costs: Costs, batch: DocumentBatch, vocabulary: Vocabulary
@@ -184,13 +208,9 @@ class SwitchedSearcher:
         """What an engine says; how long it takes is added to costs."""
         searcher = self.cached if name == "cached" else self._searcher
         assert searcher is not None
-        entries, started = self.cached.entries(), perf_counter()
+        started = perf_counter()
         found = searcher.match(batch, vocabulary)
-        seconds, events = perf_counter() - started, len(batch.tags)
-        costs.add(name, seconds, events)
-        new = self.cached.entries() - entries
-        if name == "cached" and not 0 <= new <= NEW_STATES * events:  # less: it was cleared
-            self._switch.add_lost(seconds, events)
+        costs.add(name, perf_counter() - started, len(batch.tags))
         return found
 
 
@@ -203,14 +223,13 @@ def _kind(batch: DocumentBatch, vocabulary: Vocabulary) -> object:
     return frozenset(vocabulary.expanded(root) for root in set(roots.tolist()))
 
 
-def _behind(first: MatchSet, second: MatchSet) -> MatchSet:
-    """The matches of some documents, and of those behind them."""
-    before = np.zeros(first.documents, np.int64)
-    behind = np.full(second.documents, first.document_starts[-1])
-    padded = first._replace(document_starts=np.append(first.document_starts, behind))
-    return joined(
-        [
-            (padded, None),
-            (second._replace(document_starts=np.append(before, second.document_starts)), None),
-        ]
-    )
+def _in_order(parts: Sequence[MatchSet]) -> MatchSet:
+    """The matches of some documents, of those behind them, and so on."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = [np.diff(each.document_starts) for each in parts]
+    padded = []
+    for number, each in enumerate(parts):
+        own = [count if i == number else np.zeros_like(count) for i, count in enumerate(counts)]
+        padded.append((each._replace(document_starts=starts_of(np.concatenate(own))), None))
+    return joined(padded)

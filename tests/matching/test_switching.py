@@ -1,0 +1,155 @@
+"""The engine that answers is chosen while documents are matched; answers stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.core.index.matchset import MatchSet, match_set
+from tamis.documents.batch import DocumentBatch
+from tamis.documents.vocabulary import Projection, Vocabulary
+from tamis.language.queries import Queries
+from tamis.language.xpath import parse
+from tamis.matching import planner, switching
+from tamis.matching.engine import Engine
+from tamis.matching.engines import reference, stacks
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.reader import parse_dtd
+from tamis_workload.documents.grammar import Documents
+from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
+from tests.matching.nfa.answers import batch_of
+
+TREEBANK = """
+<!ELEMENT treebank (S+)> <!ELEMENT S (NP, VP, PP?)> <!ELEMENT PP (IN, NP)>
+<!ELEMENT NP ((DT, NN) | (DT?, JJ+, NN) | PRP | NN | (NP, PP) | (NP, SBAR))>
+<!ELEMENT VP ((VB, NP?) | (VB, PP) | (VB, VP) | (VB, SBAR) | VB | (VP, CC, VP))>
+<!ELEMENT SBAR (IN, S)> <!ELEMENT DT EMPTY> <!ELEMENT NN EMPTY> <!ELEMENT JJ EMPTY>
+<!ELEMENT PRP EMPTY> <!ELEMENT VB EMPTY> <!ELEMENT CC EMPTY> <!ELEMENT IN EMPTY>
+"""
+
+
+def test_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two kinds of documents alternate; the second engine comes at once, and both answer."""
+    at_once = switching.WithoutCache(stacks.ENGINE, 0.0, 0.0)
+    monkeypatch.setattr(planner, "_without_cache", lambda _: at_once)
+    monkeypatch.setattr(switching, "PROBED", 1.0)
+    monkeypatch.setattr(switching, "SAMPLE_EVENTS", 700)
+    graph = SchemaGraph.of(parse_dtd(TREEBANK))
+    options = TwigOptions(nodes=8, splits=3, descendant=0.3)
+    expressions = dict(enumerate(twigs_from_dtd(graph, 700, options=options, seed=3)))
+    drawn = Documents(graph, depth=20, size=4_000, seed=5)
+    documents: list[bytes | str] = []
+    for number in range(12):
+        documents += [drawn.document(number), "<S><NP><DT/><NN/></NP><VP><VB/></VP></S>", "<broken"]
+    matcher = tamis.compile(expressions)
+    seen: set[str] = set()
+    measured = switching.SwitchedSearcher._measured
+
+    def noting(self: Any, name: str, *rest: Any) -> MatchSet:
+        seen.add(name)
+        return measured(self, name, *rest)
+
+    monkeypatch.setattr(switching.SwitchedSearcher, "_measured", noting)
+    expected = [
+        match.error or list(match)
+        for match in tamis.compile(expressions, engine="reference").match_many(documents)
+    ]
+    for _ in range(3):
+        found = [match.error or list(match) for match in matcher.match_many(documents)]
+        assert [str(each) for each in found] == [str(each) for each in expected]
+    assert seen == {"cached", "direct"}
+    assert len(list(matcher.match(documents[0], nodes="all"))) == len(expected[0])
+
+
+def chosen(engine: Engine) -> Callable[[], switching.WithoutCache]:
+    return lambda: switching.WithoutCache(engine, 0.02, 0.0)
+
+
+class Clock:
+    """Time that passes where a searcher works."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Worker:
+    """A searcher that takes so many seconds an event, and knows ever more, or nothing."""
+
+    def __init__(self, clock: Clock, costs: dict[str, float], learns: bool) -> None:
+        self.clock, self.costs, self.learns = clock, costs, learns
+        self.events = 0
+        self.known = 0
+
+    def entries(self) -> int:
+        return self.known
+
+    def memory_usage(self) -> int:
+        return 0
+
+    def match(self, batch: DocumentBatch, vocabulary: Vocabulary, *_: Any) -> MatchSet:
+        root = vocabulary.expanded(int(batch.tags[0]))[1]
+        self.clock.now += self.costs[root] * len(batch.tags)
+        self.events += len(batch.tags)
+        self.known += len(batch.tags) * self.learns
+        return match_set([np.zeros(1, np.int32)] * batch.documents, {})
+
+
+@pytest.mark.parametrize("cheap", ["cached", "direct"])
+def test_the_cheaper_one_answers(cheap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two kinds that alternate, one is cheap for each engine; measuring takes a share."""
+    clock = Clock()
+    monkeypatch.setattr(switching, "perf_counter", clock)
+    costs = {"a": 1e-8, "b": 1e-6} if cheap == "cached" else {"a": 1e-6, "b": 1e-8}
+    cached = Worker(clock, costs, learns=True)
+    direct = Worker(clock, {"a": 1e-7, "b": 1e-7}, learns=False)
+    engine = reference.ENGINE._replace(name="stacks", searcher=lambda *_: direct)
+    queries = Queries.of([parse("//x")])
+    program: Any = reference.compile_queries(queries)
+    switch = switching.Switch(chosen(engine), queries, program)
+    searcher = switching.SwitchedSearcher(switch, cached, 0)
+    vocabulary = Vocabulary()
+    batches = [batch_of([f"<{name}>{'<c/>' * 50_000}</{name}>"], vocabulary) for name in "ab"]
+    for _ in range(300):
+        for batch in batches:
+            assert searcher.match(batch, vocabulary).documents == 1
+    events, started = len(batches[0].tags), clock.now
+    for _ in range(200):
+        for batch in batches:
+            searcher.match(batch, vocabulary)
+    best = 200 * events * (1e-8 + 1e-7)  # of each kind the cheaper engine
+    assert clock.now - started < 1.25 * best
+    assert cached.events > 0 < direct.events
+
+
+def test_what_learns_nothing_new_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where documents repeat themselves, no other engine is compiled."""
+    clock = Clock()
+    monkeypatch.setattr(switching, "perf_counter", clock)
+    cached = Worker(clock, {"a": 1.0}, learns=False)
+    queries = Queries.of([parse("//x")])
+    program: Any = reference.compile_queries(queries)
+    switch = switching.Switch(chosen(reference.ENGINE), queries, program)
+    searcher = switching.SwitchedSearcher(switch, cached, 0)
+    vocabulary = Vocabulary()
+    batch = batch_of(["<a><b/></a>"] * 50, vocabulary)
+    for _ in range(10):
+        assert searcher.match(batch, vocabulary).documents == 50
+    assert switch.is_open
+    assert switch.direct() is None
+
+
+def test_what_reads_more_is_left_out() -> None:
+    """Documents are parsed for the automaton: an engine that reads more of them cannot serve."""
+    queries = Queries.of([parse("//x[@a = 'y']")])
+    program: Any = reference.compile_queries(queries)._replace(projection=Projection())
+    switch = switching.Switch(chosen(reference.ENGINE), queries, program)
+    switch.add_new(1 << 40, 1e9, 1)
+    assert switch.direct() is None
+    assert not switch.is_open
