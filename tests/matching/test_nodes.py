@@ -425,7 +425,8 @@ def test_what_was_noted_outlives_what_was_learned(cache_bytes: int) -> None:
     texts = [*varied(4), *(f"<r><n{n}/>{inner}</r>" for n in range(60))]
     texts.append(f"<r>{''.join(f'<n{n}><m/></n{n}>' for n in range(300))}</r>")
     given = [text.encode() for text in texts]
-    matcher = tamis.compile(enumerate(asked), limits=Limits(cache_bytes=cache_bytes))
+    limits = Limits(cache_bytes=cache_bytes)
+    matcher = tamis.compile(enumerate(asked), engine="automaton", limits=limits)
     oracle = tamis.compile(enumerate(asked), engine="reference")
     for which in ("all", "first"):
         pairs = zip(

@@ -29,7 +29,7 @@ class StacksSearcher:
         self.program = program
         self._names = _Names(program)
         work = zeros(at.Work, _ROOM, levels=4 * program.row, seen=1)
-        together = [("levels",), ("seen",), ("open_symbols",)]
+        together = [("open_symbols", "is_known")]
         self._state = State(at.STATE_SIZE, at.WORK, work, together)
         self._state.register(at.PROGRAM, program.arrays)
         self._state.words[at.ROW] = program.row

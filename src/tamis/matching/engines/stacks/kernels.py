@@ -2,78 +2,74 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64, Words
+from tamis.core.arrays import Int64, Words
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.blocks import BLOCK, BLOCK_BITS, Block, both, differing, either, load, store
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.stacks import layout as at
 
-# -- the step: plain functions of a block here, of a word on a GPU ---------------------------------
-
-
-@inlined
-def held(satisfied: Block, child: Block, unasked: Block) -> Block:
-    """The twigs whose node still holds, after one more of its children."""
-    return both(satisfied, either(child, unasked))
-
-
-@inlined
-def latched(above: Block, satisfied: Block, here: Block, below: Block) -> Block:
-    """What the element around knows of a node, after a child of its has ended.
-
-    Args:
-        above: what it knew.
-        satisfied: the twigs whose node holds at the child; here: those whose node holds further
-            down, where that matters for a node that is BELOW.
-    """
-    return either(above, either(satisfied, both(here, below)))
-
-
 # -- elements --------------------------------------------------------------------------------------
 
 
 @called
-def close_groups(state: Int64, first_group: int, end_group: int, level: int, tests: int) -> None:
+def close_groups(
+    state: Int64, first_group: int, end_group: int, level: int, tests: int, is_first: bool
+) -> None:
     """An element ends: some groups tell the element around which of their nodes hold.
 
     Args:
         level, tests: where the element's row begins in ``levels``, and its symbol's in ``tests``.
+        is_first: nothing is known yet of the element around, and its row is not even 0.
     """
     rows, passing = uint64s(state, at.WORK.levels), uint64s(state, at.READ.tests)
-    slots, starts = int32s(state, at.PROGRAM.group_slots), int32s(state, at.PROGRAM.edge_starts)
+    slots, edges = int32s(state, at.PROGRAM.group_slots), edges_of(state)
     below = uint64s(state, at.PROGRAM.below)
     owns, own = int32s(state, at.PROGRAM.owns), uint64s(state, at.PROGRAM.own)
     outer = level - state[at.ROW]
     for group in range(first_group, end_group):
-        slot = np.int64(slots[group + 1])
-        while slot > slots[group]:  # children first
+        first_slot, slot = np.int64(slots[group]), np.int64(slots[group + 1])
+        while slot > first_slot:  # children first
             slot -= 1
             place = slot * BLOCK
             satisfied = load(passing, tests + place)
-            satisfied = with_children(state, satisfied, starts, slot + group, level)
+            satisfied = with_children(satisfied, rows, level, edges, slot + group)
             here = load(rows, level + place)
             if owns[slot] >= 0:
                 mine = both(satisfied, load(own, np.int64(owns[slot]) * BLOCK))
                 store(rows, level + place, either(here, mine))
                 satisfied = differing(satisfied, mine)
-            above = load(rows, outer + place)
-            store(rows, outer + place, latched(above, satisfied, here, load(below, place)))
+            told = either(satisfied, both(here, load(below, place)))
+            if not is_first:
+                told = either(told, load(rows, outer + place))
+            store(rows, outer + place, told)
 
 
 @inlined
-def with_children(state: Int64, satisfied: Block, starts: Int32, index: int, level: int) -> Block:
+def edges_of(state: Int64) -> Any:
+    """The arrays of edges, taken out of the state once: a store might change it."""
+    return (
+        int32s(state, at.PROGRAM.edge_starts),
+        int32s(state, at.PROGRAM.edge_slots),
+        uint64s(state, at.PROGRAM.unasked),
+        int32s(state, at.PROGRAM.denials),
+        uint64s(state, at.PROGRAM.denied),
+    )
+
+
+@inlined
+def with_children(satisfied: Block, rows: Words, level: int, edges: Any, index: int) -> Block:
     """Those of some twigs whose node has all children that it asks for, and none that it denies."""
-    rows, edge_slots = uint64s(state, at.WORK.levels), int32s(state, at.PROGRAM.edge_slots)
-    unasked = uint64s(state, at.PROGRAM.unasked)
-    denials, denied = int32s(state, at.PROGRAM.denials), uint64s(state, at.PROGRAM.denied)
+    starts, slots, unasked, denials, denied = edges
     for edge in range(starts[index], starts[index + 1]):
-        child = load(rows, level + np.int64(edge_slots[edge]) * BLOCK)
+        child = load(rows, level + np.int64(slots[edge]) * BLOCK)
         if denials[edge] >= 0:
             child = differing(child, load(denied, np.int64(denials[edge]) * BLOCK))
-        satisfied = held(satisfied, child, load(unasked, edge * BLOCK))
+        satisfied = both(satisfied, either(child, load(unasked, edge * BLOCK)))
     return satisfied
 
 
@@ -83,16 +79,19 @@ def close_empty(state: Int64, symbol: int) -> None:
     rows, passing = uint64s(state, at.WORK.levels), uint64s(state, at.READ.tests)
     slots, is_general = int32s(state, at.PROGRAM.group_slots), uint8s(state, at.PROGRAM.is_general)
     childless = uint64s(state, at.PROGRAM.childless)
-    outer, tests = state[at.LEVEL] * state[at.ROW], symbol * state[at.ROW]
+    row, is_first = state[at.ROW], become_known(state, state[at.LEVEL])
+    outer, tests = state[at.LEVEL] * row, symbol * row
     for group in range(len(is_general)):
         begin, end = np.int64(slots[group]) * BLOCK, np.int64(slots[group + 1]) * BLOCK
         if is_general[group]:
-            clear(rows, outer + state[at.ROW] + begin, end - begin)
-            close_groups(state, group, group + 1, outer + state[at.ROW], tests)
+            clear(rows, outer + row + begin, end - begin)
+            close_groups(state, group, group + 1, outer + row, tests, is_first)
         else:
             for place in range(begin, end, BLOCK):
-                satisfied = both(load(passing, tests + place), load(childless, place))
-                store(rows, outer + place, either(load(rows, outer + place), satisfied))
+                told = both(load(passing, tests + place), load(childless, place))
+                if not is_first:
+                    told = either(told, load(rows, outer + place))
+                store(rows, outer + place, told)
 
 
 @inlined
@@ -104,21 +103,33 @@ def clear(words: Words, begin: int, count: int) -> None:
 
 @called
 def open_level(state: Int64, symbol: int) -> None:
-    """An element begins, and knows nothing yet; there must be room for its level."""
+    """An element begins; there must be room for its level."""
     level = state[at.LEVEL] = state[at.LEVEL] + 1
     int32s(state, at.WORK.open_symbols)[level] = symbol
-    clear(uint64s(state, at.WORK.levels), level * state[at.ROW], state[at.ROW])
+    uint8s(state, at.WORK.is_known)[level] = 0
     words = state[at.SEEN_WORDS]
     clear(uint64s(state, at.WORK.seen), level * words, words)
+
+
+@inlined
+def become_known(state: Int64, level: int) -> bool:
+    """Whether the row of a level was not written yet; from now on it is."""
+    is_known = uint8s(state, at.WORK.is_known)
+    was_known = is_known[level] != 0
+    is_known[level] = 1
+    return not was_known
 
 
 @called
 def close_level(state: Int64) -> None:
     """The innermost element ends."""
     level, row = state[at.LEVEL], state[at.ROW]
+    if become_known(state, level):
+        clear(uint64s(state, at.WORK.levels), level * row, row)
     symbol = np.int64(int32s(state, at.WORK.open_symbols)[level])
     groups = len(uint8s(state, at.PROGRAM.is_general))
-    close_groups(state, 0, groups, level * row, symbol * row)
+    is_first = become_known(state, level - 1)
+    close_groups(state, 0, groups, level * row, symbol * row, is_first)
     state[at.LEVEL] = level - 1
 
 
@@ -142,6 +153,8 @@ def add_fact(state: Int64, fact: int) -> None:
     rows, starts = uint64s(state, at.WORK.levels), int64s(state, at.PROGRAM.fact_starts)
     words, bits = int64s(state, at.PROGRAM.fact_words), uint64s(state, at.PROGRAM.fact_bits)
     level = state[at.LEVEL] * state[at.ROW]
+    if become_known(state, state[at.LEVEL]):
+        clear(rows, level, state[at.ROW])
     for place in range(starts[fact], starts[fact + 1]):
         rows[level + words[place]] |= bits[place]
 
@@ -166,7 +179,7 @@ def full_array(state: Int64) -> int:
         return at.WORK.levels
     if levels * state[at.SEEN_WORDS] > len(uint64s(state, at.WORK.seen)):
         return at.WORK.seen
-    return at.WORK.open_symbols if levels > len(int32s(state, at.WORK.open_symbols)) else 0
+    return at.WORK.is_known if levels > len(uint8s(state, at.WORK.is_known)) else 0
 
 
 @called
@@ -203,18 +216,16 @@ def run_document(state: Int64, end: int) -> int:
 def answer(state: Int64) -> int:
     """The document ends: list the twigs that are true; or the field of a full array."""
     rows, found = uint64s(state, at.WORK.levels), int32s(state, at.WORK.found)
-    twigs, starts = uint64s(state, at.PROGRAM.twigs), int32s(state, at.PROGRAM.edge_starts)
-    slots = int32s(state, at.PROGRAM.group_slots)
+    twigs, slots = uint64s(state, at.PROGRAM.twigs), int32s(state, at.PROGRAM.group_slots)
     groups, row = len(slots) - 1, state[at.ROW]
     if state[at.FOUND_USED] + groups * BLOCK_BITS > len(found):
         return at.WORK.found
     level, passing = at.FIRST * row, len(uint64s(state, at.READ.tests)) - row
-    close_groups(state, 0, groups, level, passing)
-    used = state[at.FOUND_USED]
+    close_groups(state, 0, groups, level, passing, True)
+    edges, used = edges_of(state), state[at.FOUND_USED]
     for group in range(groups):
         index = np.int64(slots[group + 1]) + group
-        true = with_children(state, load(twigs, group * BLOCK), starts, index, level)
-        store(rows, at.ABOVE, true)
+        store(rows, 0, with_children(load(twigs, group * BLOCK), rows, level, edges, index))
         for word in range(BLOCK):
             bits = rows[word]
             while bits != U(0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tamis.core.arrays import Int32, Int64, Words
+from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel.record import lay_out
 from tamis.matching.engines.stacks.program import ProgramArrays
 
@@ -51,6 +51,7 @@ class Work(NamedTuple):
             children, or, where they are BELOW, at one of its descendants.
         seen: uint64[SEEN_WORDS * n]; by level: symbols of empty children.
         open_symbols: int32[n]; the symbol of the element of each level.
+        is_known: uint8[n]; whether the row of a level was written since its element began.
         found: int32[n]; the bits that are true, document after document.
         found_starts: int64[d + 1].
     """
@@ -58,6 +59,7 @@ class Work(NamedTuple):
     levels: Words
     seen: Words
     open_symbols: Int32
+    is_known: Bytes
     found: Int32
     found_starts: Int64
 
