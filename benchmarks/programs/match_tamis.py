@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions
+from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions, skip
 
 _ANY = [("a", "//a[b]/c"), ("b", "/a//*[not(b)]"), ("c", "//a[b = 'x']")]
 
@@ -31,8 +31,14 @@ def main() -> None:
     with phases("import"):
         from benchmarks.programs.tamis_matching import Searcher  # noqa: PLC0415
         from tamis import __version__  # noqa: PLC0415
+    if options.engine == "twigstacks-cuda":
+        from tamis_papers.twigstacks import has_gpu  # noqa: PLC0415 - imports CUDA
+
+        if not has_gpu():
+            skip("there is no CUDA GPU")
+    known = _ANY[: 1 if options.engine.startswith("twigstacks") else None]
     with phases("load"):
-        Searcher(_ANY, options.engine, Phases(), options.nodes).answer(
+        Searcher(known, options.engine, Phases(), options.nodes).answer(
             [b"<a><b>x</b><c/></a>"], Phases(), options.record
         )
     work = Searcher(pairs, options.engine, phases, options.nodes)

@@ -33,6 +33,8 @@ def test_all_experiments_can_be_read() -> None:
         "events-rivals",
         "events-system",
         "generators",
+        "gpu-events",
+        "gpu-twigs",
         "matching",
         "nodes",
         "schema",

@@ -123,14 +123,17 @@ def test_ptx() -> None:
     """All is inlined, nothing is atomic, no register is spilt, and there are three barriers."""
     pytest.importorskip("numba_cuda", reason="needs the extra cuda")
     pytest.importorskip("nvidia.cuda_nvcc", reason="needs ptxas")
-    lines = printed("-m", "tests.papers.twigstacks.ptx").splitlines()
-    found = [json.loads(line) for line in lines]
-    assert [each["architecture"] for each in found] == ["sm_80", "sm_90"]
-    for each in found:
+    found = [json.loads(line) for line in printed("-m", "benchmarks.gpu_model").splitlines()]
+    assert [each["kernel"] for each in found] == ["twigstacks"] * 2 + ["ccm"] * 2
+    for each in found[:2]:
         assert each["calls"] == each["atomics"] == each["spill_store_bytes"] == 0
-        assert each["barriers_in_ptx"] == 3
+        assert each["barriers"] == 3
         assert each["registers"] <= 64
         assert each["occupancy"] >= 0.5
+        assert 50 < each["instructions_per_event_and_column"] < 200
+    for each in found[2:]:
+        assert each["spill_store_bytes"] == 0
+        assert all(0 < microseconds < 1 for microseconds in each["model_us_per_event"].values())
 
 
 # -- refused ---------------------------------------------------------------------------------------
