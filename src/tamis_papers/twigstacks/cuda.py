@@ -29,6 +29,8 @@ cuda: Any = numba_cuda
 _WARP, _THREADS_MAX = 32, 1_024
 _BLOCKS_MAX = 1 << 16
 """Blocks of one launch. Each takes one pack and document after the other."""
+_SHARED_BYTES_MAX = 48 << 10
+"""Of a block, unless the driver is asked for more."""
 _SPILL_BYTES_MAX = 1 << 28
 _RESULT_BYTES_MAX = 1 << 26
 EVENT_BYTES = 4
@@ -204,8 +206,7 @@ class _Lane:
         self._device_events.copy_to_device(self._events, stream=stream)
         self._device_starts.copy_to_device(self._starts, stream=stream)
         threads = -(-row // _WARP) * _WARP
-        shared = options.stride * EVENT_BYTES + options.levels * row
-        match[blocks, threads, stream, shared](
+        match[blocks, threads, stream, _shared_bytes(program)](
             *(self._device_events, width, options.stride, self._device_starts, *arrays),
             *(row, options.levels, self._spill, deeper, self._device_results),
         )
@@ -232,6 +233,8 @@ class CudaTwigSearcher:
     def __init__(self, program: TwigProgram) -> None:
         if program.widest > _THREADS_MAX:
             raise EngineRefused(f"a block of CUDA has {_THREADS_MAX} threads at most")
+        if _shared_bytes(program) > _SHARED_BYTES_MAX:
+            raise EngineRefused("fewer levels, or a shorter stride, fit into shared memory")
         self.program = program
         self._encoder = Encoder(program)
         self._arrays = tuple(map(_copied, program.arrays))
@@ -265,6 +268,11 @@ class CudaTwigSearcher:
         """Bytes of the room for work; the GPU's."""
         lanes = sum(lane.memory_usage() for lane in self._lanes)
         return lanes + sum(int(array.nbytes) for array in self._arrays)
+
+
+def _shared_bytes(program: TwigProgram) -> int:
+    """Bytes of shared memory that a block of threads takes: events and lower levels."""
+    return program.options.stride * EVENT_BYTES + program.options.levels * program.widest
 
 
 def _copied(array: Any) -> Any:

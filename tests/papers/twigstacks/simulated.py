@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from tamis.core.errors import EngineRefused
 from tamis.matching.engines.reference import ENGINE as REFERENCE
 from tamis_papers.twigstacks import TwigOptions, cuda, has_gpu, twigstacks_cuda
 from tests.papers.twigstacks.drawing import TRAP, answers, drawn_twigs, drawn_xml
@@ -44,6 +45,12 @@ def main() -> None:
     bs = [f"<b{number}/>" for number in range(33)]
     check(small, ["//b1", large], [f"<a>{''.join(bs)}</a>"])
     check(small, [], ["<a/>"])
+    for options in (TwigOptions(levels=10_000), TwigOptions(block=4_096)):
+        try:
+            answers(twigstacks_cuda(options), [*names, *deep] * 5, ["<a/>"])
+        except EngineRefused:
+            continue
+        raise AssertionError("more than a block of threads may have")
     print("as the reference")
 
 

@@ -1,6 +1,7 @@
 """The kernels without a compiler: ``python -m tests.papers.twigstacks.uncompiled``.
 
-With ``TAMIS_KERNELS=python``. Compares answers with the reference's, and prints the lines of the kernels that have not run.
+With ``TAMIS_KERNELS=python``. Compares answers with the reference's, and prints the lines of the
+kernels that have not run.
 """
 
 from __future__ import annotations
