@@ -66,7 +66,8 @@ class Searcher:
         """What programs and caches take now."""
         program = self.matcher.memory_usage()["program"]
         warm = sum(matching.memory_usage() for matching, _ in self.parts)
-        cleared = sum(getattr(matching, "cleared", 0) for matching, _ in self.parts)
+        caches = [getattr(matching, "cached", matching) for matching, _ in self.parts]
+        cleared = sum(getattr(matching, "cleared", 0) for matching in caches)
         return (
             f"program {program / 1e6:.3g} MB, cache {warm / 1e6:.3g} MB, "
             f"cleared its cache {cleared} times"

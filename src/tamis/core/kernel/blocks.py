@@ -19,6 +19,19 @@ Block = NDArray[np.uint64]
 """What kernels hold in registers; it is no array to them."""
 
 
+def aligned(words: Words) -> Words:
+    """A copy that begins at a line of the cache: a block that lies in two takes twice the time.
+
+    >>> aligned(np.arange(3, dtype=np.uint64)).ctypes.data % 64
+    0
+    """
+    room = np.empty(len(words) + BLOCK, np.uint64)
+    first = -(room.ctypes.data // 8) % BLOCK
+    result = room[first : first + len(words)]
+    result[:] = words
+    return result
+
+
 @intrinsic
 def load(words: Words, index: int) -> Block:
     """The block that begins at a word."""

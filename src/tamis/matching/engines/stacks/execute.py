@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, Words, freeze
 from tamis.core.index.matchset import MatchSet, Which
+from tamis.core.kernel.blocks import aligned
 from tamis.core.kernel.state import State, zeros
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
@@ -28,9 +31,9 @@ class StacksSearcher:
     def __init__(self, program: StacksProgram) -> None:
         self.program = program
         self._names = _Names(program)
-        work = zeros(at.Work, _ROOM, levels=4 * program.row, seen=1)
+        work = zeros(at.Work, _ROOM, levels=0, seen=1)
         together = [("open_symbols", "is_known")]
-        self._state = State(at.STATE_SIZE, at.WORK, work, together)
+        self._state = _State(at.STATE_SIZE, at.WORK, work, together)
         self._state.register(at.PROGRAM, program.arrays)
         self._state.words[at.ROW] = program.row
 
@@ -93,6 +96,15 @@ def _strings_of(
     return starts, cache(lambda: values.elements(starts, values.ends[starts]))
 
 
+class _State(State[at.Work]):
+    """Whose levels begin at a line of the cache."""
+
+    def replace(self, **arrays: NDArray[Any]) -> None:
+        if "levels" in arrays:
+            arrays["levels"] = aligned(arrays["levels"])
+        super().replace(**arrays)
+
+
 class _Names:
     """The symbols of a vocabulary's names: what names pass the same tests have the same symbol.
 
@@ -119,7 +131,7 @@ class _Names:
             new = [self._symbol(*name) for name in names]
             self._of = np.append(self._of, np.array(new, np.int32))
         if len(self._rows) > rows or not len(self.tests):
-            self.tests = np.concatenate([*self._rows, self._program.document])
+            self.tests = aligned(np.concatenate([*self._rows, self._program.document]))
         return self._of
 
     def _symbol(self, namespace: str, local: str) -> int:

@@ -30,16 +30,18 @@ def close_groups(
     slots, edges = int32s(state, at.PROGRAM.group_slots), edges_of(state)
     below = uint64s(state, at.PROGRAM.below)
     owns, own = int32s(state, at.PROGRAM.owns), uint64s(state, at.PROGRAM.own)
+    is_general = uint8s(state, at.PROGRAM.is_general)
     outer = level - state[at.ROW]
     for group in range(first_group, end_group):
         first_slot, slot = np.int64(slots[group]), np.int64(slots[group + 1])
+        denies = is_general[group] != 0
         while slot > first_slot:  # children first
             slot -= 1
             place = slot * BLOCK
             satisfied = load(passing, tests + place)
-            satisfied = with_children(satisfied, rows, level, edges, slot + group)
+            satisfied = with_children(satisfied, rows, level, edges, slot + group, denies)
             here = load(rows, level + place)
-            if owns[slot] >= 0:
+            if denies and owns[slot] >= 0:
                 mine = both(satisfied, load(own, np.int64(owns[slot]) * BLOCK))
                 store(rows, level + place, either(here, mine))
                 satisfied = differing(satisfied, mine)
@@ -62,12 +64,14 @@ def edges_of(state: Int64) -> Any:
 
 
 @inlined
-def with_children(satisfied: Block, rows: Words, level: int, edges: Any, index: int) -> Block:
+def with_children(
+    satisfied: Block, rows: Words, level: int, edges: Any, index: int, denies: bool
+) -> Block:
     """Those of some twigs whose node has all children that it asks for, and none that it denies."""
     starts, slots, unasked, denials, denied = edges
     for edge in range(starts[index], starts[index + 1]):
         child = load(rows, level + np.int64(slots[edge]) * BLOCK)
-        if denials[edge] >= 0:
+        if denies and denials[edge] >= 0:
             child = differing(child, load(denied, np.int64(denials[edge]) * BLOCK))
         satisfied = both(satisfied, either(child, load(unasked, edge * BLOCK)))
     return satisfied
@@ -225,7 +229,8 @@ def answer(state: Int64) -> int:
     edges, used = edges_of(state), state[at.FOUND_USED]
     for group in range(groups):
         index = np.int64(slots[group + 1]) + group
-        store(rows, 0, with_children(load(twigs, group * BLOCK), rows, level, edges, index))
+        asked = load(twigs, group * BLOCK)
+        store(rows, 0, with_children(asked, rows, level, edges, index, True))
         for word in range(BLOCK):
             bits = rows[word]
             while bits != U(0):

@@ -9,13 +9,13 @@ some twigs of the group have a child. The blocks of all slots of all groups are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, Words, freeze
-from tamis.core.kernel.blocks import BLOCK, BLOCK_BITS
+from tamis.core.kernel.blocks import BLOCK, BLOCK_BITS, aligned
 from tamis.documents.vocabulary import ALL_NAMES, Names, Projection, Projections
 from tamis.language.model import Axis, NameTest
 from tamis.matching.engines.stacks import read
@@ -59,6 +59,9 @@ class ProgramArrays(NamedTuple):
     fact_starts: Int64
     fact_words: Int64
     fact_bits: Words
+
+
+_BLOCKS = ("unasked", "denied", "below", "childless", "own", "twigs")
 
 
 class Bits(NamedTuple):
@@ -166,6 +169,8 @@ def program_of(twigs: Sequence[Twig]) -> StacksProgram:
         facts=tuple(facts),
         projection=_projection_of(facts),
     )
+    blocks: Any = {name: aligned(getattr(result.arrays, name)) for name in _BLOCKS}
+    result = result._replace(arrays=result.arrays._replace(**blocks))
     freeze(*result.arrays, *result.test_bits, queries, result.any_element, result.document)
     return result
 
