@@ -36,7 +36,7 @@ def test_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kinds of documents alternate; the second engine comes at once, and both answer."""
     at_once = switching.WithoutCache(stacks.ENGINE, 0.0, 0.0)
     monkeypatch.setattr(planner, "_without_cache", lambda _: at_once)
-    monkeypatch.setattr(switching, "PROBED", 1.0)
+    monkeypatch.setattr(switching, "PROBED", 100.0)
     monkeypatch.setattr(switching, "SAMPLE_EVENTS", 700)
     graph = SchemaGraph.of(parse_dtd(TREEBANK))
     options = TwigOptions(nodes=8, splits=3, descendant=0.3)
@@ -150,6 +150,6 @@ def test_what_reads_more_is_left_out() -> None:
     queries = Queries.of([parse("//x[@a = 'y']")])
     program: Any = reference.compile_queries(queries)._replace(projection=Projection())
     switch = switching.Switch(chosen(reference.ENGINE), queries, program)
-    switch.add_new(1 << 40, 1e9, 1)
+    switch.add_lost(1e9, 1)
     assert switch.direct() is None
     assert not switch.is_open

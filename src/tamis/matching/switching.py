@@ -118,10 +118,11 @@ class Switch:
         self._direct: tuple[Engine, Program] | None = None
         self._lock = threading.Lock()
 
-    def add_new(self, states: int, seconds: float, events: int) -> None:
-        """Count seconds of the automaton for some events, of which so many brought a new state."""
-        if states > NEW_STATES * events and seconds > self._choose().least_cost * events:
+    def add_lost(self, seconds: float, events: int) -> None:
+        """Count seconds of the automaton for some events, of which many brought new states."""
+        if seconds > self._choose().least_cost * events:
             self._lost += seconds
+        self.direct()  # compiled now, it answers the next documents at once
 
     def direct(self) -> tuple[Engine, Program] | None:
         """The engine without a cache and its program, if it is worth it and there is one."""
@@ -197,9 +198,12 @@ class SwitchedSearcher:
         started = perf_counter()
         found = self.cached.match(batch, vocabulary)
         if self._switch.is_open:
-            entries, seconds = self.cached.entries(), perf_counter() - started
-            self._switch.add_new(entries - self._entries, seconds, len(batch.tags))
+            seconds, events = perf_counter() - started, len(batch.tags)
+            entries, before = self.cached.entries(), self._entries
             self._entries = entries
+            if entries - before > NEW_STATES * events:
+                self._switch.costs[_kind(batch, vocabulary)].add("cached", seconds, events)
+                self._switch.add_lost(seconds, events)
         return found
 
     def _measured(
