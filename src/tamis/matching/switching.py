@@ -126,11 +126,14 @@ class Switch:
 
     def direct(self) -> tuple[Engine, Program] | None:
         """The engine without a cache and its program, if it is worth it and there is one."""
-        if self.is_open and self._lost and self._lost > self._choose().compile_seconds:
-            with self._lock:
+        is_due = self.is_open and self._lost > 0 and self._lost > self._choose().compile_seconds
+        if is_due and self._lock.acquire(blocking=False):  # other threads go on without it
+            try:
                 if self.is_open:
                     self._direct = self._compiled(self._choose().engine)
                     self.is_open = False
+            finally:
+                self._lock.release()
         return self._direct
 
     def _compiled(self, engine: Engine) -> tuple[Engine, Program] | None:
