@@ -46,6 +46,7 @@ def test_all_experiments_can_be_read() -> None:
         "spark-native",
         "spark-records",
         "spark-worker",
+        "stacks-figures",
         "start",
         "subscriptions",
         "threads",
