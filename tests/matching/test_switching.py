@@ -21,7 +21,7 @@ from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_workload.documents.grammar import Documents
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tests.matching.nfa.answers import batch_of
+from tests.support.searchers import batch_of
 
 TREEBANK = """
 <!ELEMENT treebank (S+)> <!ELEMENT S (NP, VP, PP?)> <!ELEMENT PP (IN, NP)>
@@ -143,6 +143,23 @@ def test_what_learns_nothing_new_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
         assert searcher.match(batch, vocabulary).documents == 50
     assert switch.is_open
     assert switch.direct() is None
+
+
+def test_a_cleared_cache_counts_as_new_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that is too small for the documents is cleared again and again."""
+    clock = Clock()
+    monkeypatch.setattr(switching, "perf_counter", clock)
+    cached = Worker(clock, {"a": 1.0}, learns=False)
+    queries = Queries.of([parse("//x")])
+    program: Any = reference.compile_queries(queries)
+    switch = switching.Switch(chosen(reference.ENGINE), queries, program)
+    cached.known = 100
+    searcher = switching.SwitchedSearcher(switch, cached, 0)
+    cached.known = 10
+    vocabulary = Vocabulary()
+    searcher.match(batch_of(["<a><b/></a>"], vocabulary), vocabulary)
+    assert not switch.is_open
+    assert switch.direct() is not None
 
 
 def test_what_reads_more_is_left_out() -> None:

@@ -204,7 +204,7 @@ class SwitchedSearcher:
             seconds, events = perf_counter() - started, len(batch.tags)
             entries, before = self.cached.entries(), self._entries
             self._entries = entries
-            if entries - before > NEW_STATES * events:
+            if not 0 <= entries - before <= NEW_STATES * events:  # fewer: the cache was cleared
                 self._switch.costs[_kind(batch, vocabulary)].add("cached", seconds, events)
                 self._switch.add_lost(seconds, events)
         return found
