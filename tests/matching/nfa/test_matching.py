@@ -10,7 +10,7 @@ import pytest
 from tamis.core.errors import EngineRefused
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Vocabulary
-from tests.matching.nfa.answers import asked, batch_of, by_reference, opened, queries
+from tests.support.searchers import asked, batch_of, by_reference, opened, queries
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tamis.language.filters import Labels
 from tamis.matching.engines import nfa
 from tamis.matching.engines.nfa.layout import PARENT
 from tamis.matching.engines.nfa.states import Nfa
-from tests.matching.nfa.answers import opened, queries
+from tests.support.searchers import opened, queries
 from tests.support.tuples import path_to
 
 

@@ -12,7 +12,7 @@ from lxml import etree
 
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tests.matching.nfa.answers import batch_of
+from tests.support.searchers import batch_of
 from tests.support.tuples import path_tuples
 
 Tuples = list[tuple[int, ...]]

@@ -16,7 +16,7 @@ from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_workload.documents.grammar import Documents
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tests.matching.nfa.answers import asked, batch_of, by_reference, queries
+from tests.support.searchers import asked, batch_of, by_reference, queries
 
 RECURSIVE = (
     "<!ELEMENT r (a | b)+> <!ELEMENT a (b, c?, a?)> <!ELEMENT b (a | c)*>"

@@ -17,8 +17,7 @@ from tamis.schema.reader import parse_dtd
 from tests.papers.pma.variants import answers, matchings, parsed, queries_of
 from tests.schema.test_prune import FILTERS, HEURISTICS, dtd_of, graphs, tree
 from tests.support.engines import ENGINES
-
-Tree = tuple[str, list["Tree"]]
+from tests.support.trees import Tree, trees, xml
 
 _STEP = st.tuples(st.sampled_from(["/", "/", "//"]), st.sampled_from("abc")).map("".join)
 _FILTER = st.lists(_STEP, min_size=1, max_size=7).map("".join)
@@ -26,24 +25,7 @@ _UNION = st.lists(_FILTER, min_size=1, max_size=2).map(" | ".join)
 _NAME = st.sampled_from("abcx")
 
 
-def _xml(tree: Tree) -> str:
-    name, children = tree
-    return f"<{name}>{''.join(map(_xml, children))}</{name}>"
-
-
-def _chain(names: str, inner: list[Tree]) -> Tree:
-    """Elements in each other, and what is in the last."""
-    for name in reversed(names[1:]):
-        inner = [(name, inner)]
-    return names[0], inner
-
-
-_CHAINS = st.text("aabbcx", min_size=1, max_size=6)
-_TREES = st.recursive(
-    st.builds(_chain, _CHAINS, st.just([])),
-    lambda inner: st.builds(_chain, _CHAINS, st.lists(inner, max_size=4)),
-    max_leaves=20,
-)
+_TREES = trees("aabbcx", chain_max=6, leaves_max=20)
 
 
 def of_engine(name: str, filters: list[str], documents: list[str]) -> list[set[str]]:
@@ -63,7 +45,7 @@ def of_engine(name: str, filters: list[str], documents: list[str]) -> list[set[s
     trees=st.lists(_TREES, min_size=1, max_size=4),
 )
 def test_engines_agree(filters: list[str], trees: list[Tree]) -> None:
-    documents = [_xml(tree) for tree in trees]
+    documents = [xml(tree) for tree in trees]
     found = answers(filters, documents)
     assert found == of_engine("reference", filters, documents)
     assert found == of_engine("automaton", filters, documents)
@@ -111,7 +93,7 @@ def _elements(tree: Tree) -> int:
 @given(filters=st.lists(_FILTER, min_size=1, max_size=8, unique=True), drawn=_TREES)
 def test_moves_are_bounded(filters: list[str], drawn: Tree) -> None:
     """By the elements, or by twice the lengths of the paths to leaves; in each pass."""
-    batch, vocabulary = parsed([_xml(drawn)])
+    batch, vocabulary = parsed([xml(drawn)])
     longest = max(filter.count("/") for filter in filters)
     for matching in matchings(queries_of(filters)):
         matching.match(batch, vocabulary)

@@ -13,8 +13,8 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.engine import Engine
+from tests.support.trees import trees
 
-Tree = tuple[str, list["Tree"]]
 LIMITS = Limits(depth=1 << 20)
 
 TRAP = "<a><b><c><d/></c><c><e/></c></b></a>"
@@ -36,25 +36,8 @@ TWIGS = st.recursive(st.builds("".join, st.tuples(_AXIS, _TEST)), _twig, max_lea
 """Splits with mixed / and //, repeated tags, ``*`` everywhere."""
 
 
-def chain(names: Sequence[str], inner: list[Tree]) -> Tree:
-    """Elements in each other, and what is in the last."""
-    for name in reversed(names[1:]):
-        inner = [(name, inner)]
-    return names[0], inner
-
-
-_CHAINS = st.text("aaabbcx", min_size=1, max_size=5)
-TREES = st.recursive(
-    st.builds(chain, _CHAINS, st.just([])),
-    lambda inner: st.builds(chain, _CHAINS, st.lists(inner, max_size=4)),
-    max_leaves=16,
-)
+TREES = trees("aaabbcx", chain_max=5, leaves_max=16)
 """Recursive documents."""
-
-
-def xml(tree: Tree) -> str:
-    name, children = tree
-    return f"<{name}>{''.join(map(xml, children))}</{name}>"
 
 
 def answers(engine: Engine, twigs: Sequence[str], documents: Sequence[str]) -> list[set[str]]:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tamis.matching.engines.reference import ENGINE as REFERENCE
 from tamis_papers.twigstacks import TwigOptions, twigstacks
-from tests.papers.twigstacks.drawing import TREES, TWIGS, Tree, answers, xml
+from tests.papers.twigstacks.drawing import TREES, TWIGS, answers
+from tests.support.trees import Tree, xml
 
 
 @pytest.mark.parametrize("block", [1, 16, 256])

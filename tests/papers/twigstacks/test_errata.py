@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from tamis.language.xpath import parse
 from tamis.matching.engines.reference import ENGINE as REFERENCE
 from tamis.matching.engines.stacks import read
-from tests.papers.twigstacks.drawing import TREES, TWIGS, answers, xml
-from tests.papers.twigstacks.drawing import Tree as Drawn
+from tests.papers.twigstacks.drawing import TREES, TWIGS, answers
+from tests.support.trees import Tree as Drawn
+from tests.support.trees import xml
 
 CASES = [
     # rule, twig, document, what the rule answers

@@ -31,6 +31,8 @@ class StacksSearcher:
     def __init__(self, program: StacksProgram) -> None:
         self.program = program
         self._names = _Names(program)
+        self._set_starts = np.arange(len(program.queries) + 1)  # each bit is a set of its own
+        freeze(self._set_starts)
         work = zeros(at.Work, _ROOM, levels=0, seen=1)
         together = [("open_symbols", "is_known")]
         self._state = _State(at.STATE_SIZE, at.WORK, work, together)
@@ -60,7 +62,7 @@ class StacksSearcher:
         state.run(run)
         starts, found = state.arrays.found_starts, state.arrays.found[: words[at.FOUND_USED]].copy()
         freeze(starts, found)
-        return MatchSet(starts, found, np.arange(len(program.queries) + 1), program.queries)
+        return MatchSet(starts, found, self._set_starts, program.queries)
 
     def _facts(self, batch: DocumentBatch, vocabulary: Vocabulary) -> tuple[Int64, Int32]:
         """What is true of elements beside their names, by start event."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, Words, freeze
+from tamis.core.arrays import Bytes, Int32, Int64, Words, flat_indices, freeze, starts_of
 from tamis.core.kernel.blocks import BLOCK, BLOCK_BITS, aligned
 from tamis.documents.vocabulary import ALL_NAMES, Names, Projection, Projections
 from tamis.language.model import Axis, NameTest
@@ -148,19 +148,20 @@ def program_of(twigs: Sequence[Twig]) -> StacksProgram:
     sizes = np.array([max(len(twigs[number]) - 1, 1) for number in order], np.int64)
     firsts = np.arange(0, len(sizes), BLOCK_BITS)
     widest = np.maximum.reduceat(sizes, firsts) if groups else sizes
-    group_slots = np.cumsum([0, *widest], dtype=np.int64)
+    group_slots = starts_of(widest)
     tests: dict[NameTest, int] = {}
     facts: dict[Fact, int] = {}
     nodes = _nodes_of(
         [(twigs[number], arranged[number][1]) for number in order], group_slots, tests, facts
     )
     row = int(group_slots[-1]) * BLOCK
-    fact_bits = _bits_of(nodes, nodes.fact, len(facts))
-    arrays = _arrays_of(nodes, group_slots, fact_bits)
+    twig_bits = np.packbits(queries >= 0, bitorder="little").view(np.uint64)
+    arrays = _arrays_of(nodes, group_slots, twig_bits, _bits_of(nodes, nodes.fact, len(facts)))
+    blocks: Any = {name: aligned(getattr(arrays, name)) for name in _BLOCKS}
     where = (nodes.test >= 0) & (nodes.test == tests.get(read.ANY_ELEMENT, -1))
     is_group = nodes.kind == read.GROUP
     result = StacksProgram(
-        arrays=arrays._replace(twigs=np.packbits(queries >= 0, bitorder="little").view(np.uint64)),
+        arrays=arrays._replace(**blocks),
         queries=queries,
         tests=tuple(tests),
         test_bits=_bits_of(nodes, np.where(where, -1, nodes.test), len(tests)),
@@ -169,8 +170,6 @@ def program_of(twigs: Sequence[Twig]) -> StacksProgram:
         facts=tuple(facts),
         projection=_projection_of(facts),
     )
-    blocks: Any = {name: aligned(getattr(result.arrays, name)) for name in _BLOCKS}
-    result = result._replace(arrays=result.arrays._replace(**blocks))
     freeze(*result.arrays, *result.test_bits, queries, result.any_element, result.document)
     return result
 
@@ -232,18 +231,18 @@ def _nodes_of(
     parent, *others = np.array(columns, np.int64).reshape(-1, 5).T
     sizes = np.array([len(order) for _, order in twigs], np.int64)
     bit = np.repeat(np.arange(len(twigs)), sizes)
-    slot = np.arange(len(bit)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     first = group_slots[bit // BLOCK_BITS]
-    return _Nodes(bit, first + slot, np.where(parent < 0, -1, first + parent), *others)
+    slot = first + flat_indices(np.zeros_like(sizes), sizes)
+    return _Nodes(bit, slot, np.where(parent < 0, -1, first + parent), *others)
 
 
-def _arrays_of(nodes: _Nodes, group_slots: Int64, facts: Bits) -> ProgramArrays:
+def _arrays_of(nodes: _Nodes, group_slots: Int64, twigs: Words, facts: Bits) -> ProgramArrays:
     slots, groups = int(group_slots[-1]), len(group_slots) - 1
     group = nodes.bit // BLOCK_BITS
     # The edges of the document stand behind those of all slots of its group.
     parents = np.where(nodes.parent < 0, group_slots[group + 1], nodes.parent) + group
     edges, edge = np.unique(parents * slots + nodes.slot, return_inverse=True)
-    starts = np.searchsorted(edges // slots, np.arange(slots + groups + 1)) if slots else [0]
+    starts = np.searchsorted(edges // max(slots, 1), np.arange(slots + groups + 1))
     is_child = np.zeros(BLOCK * slots, np.uint64)
     inner = nodes.parent >= 0
     _set_bits(is_child, nodes.parent[inner], nodes.bit[inner])
@@ -257,8 +256,8 @@ def _arrays_of(nodes: _Nodes, group_slots: Int64, facts: Bits) -> ProgramArrays:
     return ProgramArrays(
         group_slots=group_slots.astype(np.int32),
         is_general=is_general,
-        edge_starts=np.asarray(starts, np.int32),
-        edge_slots=(edges % slots if slots else edges).astype(np.int32),
+        edge_starts=starts.astype(np.int32),
+        edge_slots=(edges % max(slots, 1)).astype(np.int32),
         unasked=~asked,
         denials=denials,
         denied=denied,
@@ -266,7 +265,7 @@ def _arrays_of(nodes: _Nodes, group_slots: Int64, facts: Bits) -> ProgramArrays:
         childless=~is_child,
         owns=owns,
         own=own,
-        twigs=np.zeros(0, np.uint64),
+        twigs=twigs,
         fact_starts=facts.starts,
         fact_words=facts.words,
         fact_bits=facts.bits,
