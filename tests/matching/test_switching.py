@@ -35,6 +35,7 @@ TREEBANK = """
 def test_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kinds of documents alternate; the second engine comes at once, and both answer."""
     at_once = switching.WithoutCache(stacks.ENGINE, 0.0, 0.0)
+    monkeypatch.setattr(switching, "COMPILE_MIN", 0.0)
     monkeypatch.setattr(planner, "_without_cache", lambda _: at_once)
     monkeypatch.setattr(switching, "PROBED", 100.0)
     monkeypatch.setattr(switching, "SAMPLE_EVENTS", 700)

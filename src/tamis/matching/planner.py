@@ -121,7 +121,7 @@ def with_switch(assignment: Assignment, program: Program) -> Assignment:
 def _without_cache(queries: Queries) -> WithoutCache:
     """The engine without a cache that is the fastest for some queries."""
     from tamis.matching.engines import nfa, stacks  # noqa: PLC0415 - few documents need them
-    from tamis.matching.switching import WithoutCache  # noqa: PLC0415
+    from tamis.matching.switching import COMPILE_MIN, WithoutCache  # noqa: PLC0415
 
     plain, others = queries.plain, len(queries.others)
     words = len(plain.code) + 20 * others
@@ -129,9 +129,9 @@ def _without_cache(queries: Queries) -> WithoutCache:
     # A path has one word more than steps.
     are_paths = not others and plain_steps + len(plain) == len(plain.code)
     if are_paths and plain_steps > MANY_STEPS:
-        return WithoutCache(nfa.ENGINE, 0.02 + words * 6e-7, 0.0)
+        return WithoutCache(nfa.ENGINE, COMPILE_MIN + words * 6e-7, 0.0)
     blocks = (plain_steps + 8 * others) / BLOCK_BITS
-    return WithoutCache(stacks.ENGINE, 0.02 + words * 2.5e-6, blocks * BLOCK_SECONDS)
+    return WithoutCache(stacks.ENGINE, COMPILE_MIN + words * 2.5e-6, blocks * BLOCK_SECONDS)
 
 
 def _first_refused(engine: Engine, queries: Queries) -> tuple[Query, str] | None:

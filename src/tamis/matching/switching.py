@@ -45,6 +45,8 @@ SAMPLE_EVENTS = 20_000
 """How many events are enough to measure an engine."""
 NEW_STATES = 0.02
 """States that are new, an event, from which on the automaton's time counts as lost."""
+COMPILE_MIN = 0.02
+"""Seconds that it takes to compile any queries."""
 _WEIGHT = 0.3
 """Of the last measure in the mean of all."""
 
@@ -120,13 +122,14 @@ class Switch:
 
     def add_lost(self, seconds: float, events: int) -> None:
         """Count seconds of the automaton for some events, of which many brought new states."""
-        if seconds > self._choose().least_cost * events:
+        if self._lost < COMPILE_MIN or seconds > self._choose().least_cost * events:
             self._lost += seconds
         self.direct()  # compiled now, it answers the next documents at once
 
     def direct(self) -> tuple[Engine, Program] | None:
         """The engine without a cache and its program, if it is worth it and there is one."""
-        is_due = self.is_open and self._lost > 0 and self._lost > self._choose().compile_seconds
+        is_tried = self.is_open and self._lost >= COMPILE_MIN  # few documents: none is chosen yet
+        is_due = is_tried and self._lost > self._choose().compile_seconds
         if is_due and self._lock.acquire(blocking=False):  # other threads go on without it
             try:
                 if self.is_open:
