@@ -2,9 +2,11 @@
 
     python -m benchmarks.gpu_model
 
-Prints a line of JSON for each kernel and architecture. Instructions are counted in the PTX that
-Numba makes, along the shortest way through the code that does one event and column (twigstacks) or
-one constraint (CCM); registers are those that ``ptxas`` gives. The extra ``cuda`` is needed.
+Prints a line of JSON for each kernel and architecture, and for each ablation of the GPU paper:
+children's matches in arrays or with atomics, block sizes, streams. Instructions are counted in the
+PTX that Numba makes, along the shortest way through the code that does one event and column
+(twigstacks) or one constraint (CCM); registers are those that ``ptxas`` gives. The extra ``cuda``
+is needed.
 
 The model takes the larger of two times: integer instructions at the rate of the multiprocessors,
 and bytes at the rate of the memory. It leaves out waiting: for barriers, for memory, for launches.
@@ -18,14 +20,19 @@ import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-TWIG_BLOCK, TWIG_LEVELS, TWIG_STRIDE = 256, 32, 256
+CHILDREN = ("arrays", "atomics")
+"""Where children's matches go."""
+BLOCKS = (32, 64, 128, 256, 512, 1_024)
+BATCHES = (500, 1_000)
+DOCUMENT_BYTES, XML_BYTES_PER_EVENT = 25_000, 15.8
+"""Of a DBLP-like document of a batch."""
 NODES = (5, 10, 15)
 TWIGS = (32, 128, 512, 2_048, 100_000)
 
@@ -67,8 +74,8 @@ def ptx_of(kernel: Any, signature: tuple[Any, ...], cc: tuple[int, int]) -> str:
         return str(cuda.compile_ptx(kernel.py_func, signature, cc=cc)[0])
 
 
-def twigstacks_ptx(cc: tuple[int, int]) -> str:
-    """The PTX of twigstacks."""
+def twigstacks_ptx(cc: tuple[int, int], children: str = "arrays") -> str:
+    """The PTX of twigstacks; ``children`` is of ``CHILDREN``."""
     from numba import types  # noqa: PLC0415 - the extra cuda
 
     from tamis_papers.twigstacks import cuda  # noqa: PLC0415
@@ -77,7 +84,8 @@ def twigstacks_ptx(cc: tuple[int, int]) -> str:
     number = types.int64
     arrays = (int64s, int64s, int64s, int64s, int32s)
     last = (number, number, uint8s, number, types.uint8[:, ::1])
-    return ptx_of(cuda.match, (uint8s, number, number, *arrays, *last), cc)
+    kernel = cuda.match_with_atomics if children == "atomics" else cuda.match
+    return ptx_of(kernel, (uint8s, number, number, *arrays, *last), cc)
 
 
 def ccm_ptx(cc: tuple[int, int]) -> str:
@@ -199,21 +207,32 @@ class Graph:
 
 
 def twigstacks_counts(ptx: str) -> dict[str, float]:
-    """Instructions of an event and column: start tag, end tag of a leaf, each child at an end."""
+    """Instructions of an event and column: start tag, end tag of a leaf, each child at an end.
+
+    With atomic operations, the end tag has its own, and no child costs more.
+    """
     graph = Graph(ptx)
-    barriers = graph.having("bar.sync")
+    barriers, atomics = graph.having("bar.sync"), graph.having("atom.")
     first = barriers[0] + 1  # what comes behind the events of a stride are there
     stores = [block for block in graph.having("st.shared.u8") if block > first]
-    costs = []
-    for store in stores:
-        before, _ = graph.way(first, {store}, "global")
-        behind, _ = graph.way(store, {barriers[1]}, "global")
-        costs.append(before + behind)
+
+    def ways(start: int) -> list[int]:
+        """From a block through each store of a level in shared memory to the next barrier."""
+        behind = [graph.way(store, set(barriers), "global")[0] for store in stores]
+        before = [graph.way(start, {store}, "global")[0] for store in stores]
+        return [sum(both) for both in zip(before, behind, strict=True)]
+
+    push, pop = sorted(ways(first))[:2]
+    if atomics:  # the shortest way to the store of an end tag is a root's, which reports nothing
+        behind = ways(atomics[0])
+        push = min(
+            cost for cost, other in zip(ways(first), behind, strict=True) if other != min(behind)
+        )
+        pop = graph.way(first, {atomics[0]}, "global")[0] + min(behind)
     loads = [b for b in graph.having("ld.shared.u8") if b > first]
     loops = [
         graph.way(block, {block}, "bar.sync")[0] for block in loads if _is_in_loop(graph, block)
     ]
-    push, pop = sorted(costs)[:2]
     return {"start": push, "end": pop, "child": min(loops) / 4 if loops else 0}
 
 
@@ -228,39 +247,166 @@ def _is_in_loop(graph: Graph, block: int) -> bool:
 # -- the model -------------------------------------------------------------------------------------
 
 
-def twigstacks() -> Iterator[dict[str, Any]]:
-    """Events a second of many documents at once: enough work for all multiprocessors."""
+class Compiled(NamedTuple):
+    """The kernel of twigstacks on a card.
+
+    Attributes:
+        children: of ``CHILDREN``.
+        numbers: see ``resources_of``. counts: see ``twigstacks_counts``.
+    """
+
+    card: Card
+    children: str
+    ptx: str
+    numbers: dict[str, int]
+    counts: dict[str, float]
+
+    @property
+    def mean(self) -> float:
+        """Instructions of an event and column.
+
+        Each node but the root is a child once; half of the events are ends.
+        """
+        return sum(self.counts.values()) / 2
+
+    @property
+    def rate(self) -> float:
+        """Instructions a second."""
+        return _instructions_per_s(self.card)
+
+
+def _instructions_per_s(card: Card) -> float:
+    return card.multiprocessors * card.clock_ghz * 1e9 * card.integers_per_clock
+
+
+def twigstacks_compiled() -> list[Compiled]:
+    """For all cards, in both variants."""
+    found = []
     for card in CARDS:
-        ptx = twigstacks_ptx(card.cc)
-        numbers, counts = resources_of(ptx, card.cc), twigstacks_counts(ptx)
-        shared = 4 * TWIG_STRIDE + TWIG_LEVELS * TWIG_BLOCK
-        # Each node but the root is a child once; half of the events are ends.
-        mean = (counts["start"] + counts["end"] + counts["child"]) / 2
-        rate = card.multiprocessors * card.clock_ghz * 1e9 * card.integers_per_clock
+        for children in CHILDREN:
+            ptx = twigstacks_ptx(card.cc, children)
+            resources = resources_of(ptx, card.cc)
+            found.append(Compiled(card, children, ptx, resources, twigstacks_counts(ptx)))
+    return found
+
+
+def _shared_bytes(block: int, children: str) -> int:
+    """Of shared memory, for a block of threads whose columns are all used."""
+    from tamis_papers.twigstacks import TwigOptions, cuda  # noqa: PLC0415 - the extra cuda
+
+    options = TwigOptions(block, has_atomics=children == "atomics")
+    return cuda.shared_bytes(options, block)
+
+
+def twigstacks(compiled: Sequence[Compiled]) -> Iterator[dict[str, Any]]:
+    """Events a second of many documents at once: enough work for all multiprocessors."""
+    for each in compiled:
+        card, block, has_atomics = each.card, 256, each.children == "atomics"
+        shared = _shared_bytes(block, each.children)
         yield {
             "kernel": "twigstacks",
+            "children": each.children,
             "card": card.name,
-            **numbers,
+            **each.numbers,
             "shared_bytes": shared,
-            **occupancy(numbers["registers"], card, TWIG_BLOCK, shared),
-            "calls": ptx.count("call.uni"),
-            "atomics": ptx.count("atom."),
-            "barriers": ptx.count("bar.sync"),
-            "instructions": counts,
-            "instructions_per_event_and_column": mean,
+            **occupancy(each.numbers["registers"], card, block, shared),
+            "calls": each.ptx.count("call.uni"),
+            "atomics": each.ptx.count("atom."),
+            "barriers": each.ptx.count("bar.sync"),
+            "atomics_per_event_and_column": 0.5 * has_atomics,
+            "barriers_per_event": 1 + 0.5 * has_atomics,
+            "instructions": each.counts,
+            "instructions_per_event_and_column": each.mean,
             "shared_bytes_per_event_and_column": 3.5,
             "global_bytes_per_event_and_block": 1,
             "model_events_per_s": {
                 f"{twigs} twigs of {nodes} nodes": round(
                     min(
-                        rate / (twigs * (nodes + 1) * mean),
-                        card.memory_gb_s * 1e9 / -(-twigs * (nodes + 1) // TWIG_BLOCK),
+                        each.rate / (twigs * (nodes + 1) * each.mean),
+                        card.memory_gb_s * 1e9 / -(-twigs * (nodes + 1) // block),
                     )
                 )
                 for nodes in NODES
                 for twigs in TWIGS
             },
         }
+
+
+def block_sizes(compiled: Sequence[Compiled]) -> Iterator[dict[str, Any]]:
+    """What fits on a card by the threads of a block: 2,048 twigs, a third each of ``NODES``."""
+    from tamis_papers.twigstacks.compile import packed  # noqa: PLC0415 - the extra cuda
+
+    sizes = [NODES[number % len(NODES)] + 1 for number in range(2_048)]
+    for each in compiled:
+        for block in BLOCKS:
+            shared, blocks = _shared_bytes(block, each.children), len(packed(sizes, block))
+            registers = each.numbers["registers"]
+            found = occupancy(registers, each.card, block, shared)
+            at_once = found.pop("blocks") * each.card.multiprocessors
+            yield {
+                "ablation": "block size",
+                "children": each.children,
+                "card": each.card.name,
+                "threads": block,
+                "registers": registers,
+                "shared_bytes": shared,
+                "blocks_on_a_multiprocessor": at_once // each.card.multiprocessors,
+                **found,
+                "blocks": blocks,
+                "columns_used": round(sum(sizes) / (blocks * block), 3),
+                "twigs_at_once": round(at_once * len(sizes) / blocks),
+            }
+
+
+def streams(compiled: Sequence[Compiled]) -> Iterator[dict[str, Any]]:
+    """Bytes copied and seconds of a batch with one stream and with two: 128 twigs of 10 nodes.
+
+    Launches are as in ``CudaTwigSearcher``. Each direction of copies and the kernel are one queue.
+    """
+    from tamis_papers.twigstacks import TwigOptions  # noqa: PLC0415 - the extra cuda
+
+    twigs, nodes, at_once = 128, 10, TwigOptions().documents_at_once
+    events = DOCUMENT_BYTES / XML_BYTES_PER_EVENT
+    for each in compiled:
+        for documents in BATCHES if each.children == "arrays" else ():
+            chunks = [min(at_once, documents - n) for n in range(0, documents, at_once)]
+            copied_in = [round(count * events) + 8 * (count + 1) for count in chunks]
+            copied_out = [count * twigs for count in chunks]
+            link = each.card.host_gb_s * 1e9
+            work = twigs * (nodes + 1) * each.mean / each.rate
+            stages = [
+                (into / link, count * events * work, out / link)
+                for into, count, out in zip(copied_in, chunks, copied_out, strict=True)
+            ]
+            yield {
+                "ablation": "streams",
+                "card": each.card.name,
+                "documents": documents,
+                "launches": len(chunks),
+                "bytes_to_the_card": sum(copied_in),
+                "bytes_back": sum(copied_out),
+                "model_us": {
+                    "copies": round(1e6 * sum(into + out for into, _, out in stages), 1),
+                    "kernel": round(1e6 * sum(kernel for _, kernel, _ in stages), 1),
+                    "one_stream": round(1e6 * scheduled(stages, 1), 1),
+                    "two_streams": round(1e6 * scheduled(stages, 2), 1),
+                },
+            }
+
+
+def scheduled(chunks: Sequence[tuple[float, ...]], streams: int) -> float:
+    """Seconds of some chunks, whose stages wait for their queue, and for their stream.
+
+    >>> scheduled([(1, 2, 1)] * 3, 1), scheduled([(1, 2, 1)] * 3, 2)
+    (12.0, 8.0)
+    """
+    queues, ends = [0.0] * len(chunks[0]), [0.0] * streams
+    for number, stages in enumerate(chunks):
+        now = ends[number % streams]
+        for queue, seconds in enumerate(stages):
+            now = queues[queue] = max(now, queues[queue]) + seconds
+        ends[number % streams] = now
+    return max(ends)
 
 
 def ccm() -> Iterator[dict[str, Any]]:
@@ -286,7 +432,7 @@ def ccm() -> Iterator[dict[str, Any]]:
         # A constraint that its Bloom filter leaves out reads that word alone.
         loads = graph.having("ld.global.u64")
         instructions = min(graph.way(0, {block}, "")[0] for block in loads if block)
-        rate = card.multiprocessors * card.clock_ghz * 1e9 * card.integers_per_clock
+        rate = _instructions_per_s(card)
         # The counters of an event are cleared once in eight launches.
         cleared = 4 * len(program.tables.sizes) / 8
         moved = 8 * constraints + line_bytes + cleared
@@ -311,7 +457,8 @@ def ccm() -> Iterator[dict[str, Any]]:
 def main() -> None:
     import numba_cuda  # noqa: F401, PLC0415 - registers the target
 
-    for found in (*twigstacks(), *ccm()):
+    compiled = twigstacks_compiled()
+    for found in (*twigstacks(compiled), *block_sizes(compiled), *streams(compiled), *ccm()):
         print(json.dumps(found))
 
 

@@ -10,8 +10,10 @@ Numba's simulator neither finds a missing barrier nor wraps integers. This inter
 * Shared memory begins with garbage. Indices out of bounds are a fault.
 * ``np.uint32`` and the like cut numbers to their bits, and stores cut them to those of the array.
 
+* Atomic operations do not race with each other, but with all other accesses.
+
 Kernels may use ``threadIdx.x``, ``blockIdx.x``, ``blockDim.x``, ``gridDim.x``, dynamic shared
-memory and ``syncthreads()``.
+memory, ``atomic.and_`` and ``syncthreads()``.
 """
 
 from __future__ import annotations
@@ -76,6 +78,12 @@ class Memory:
         bits = int(value) & ((1 << (8 * self.array.itemsize)) - 1)
         self.array[place] = np.array(bits, f"u{self.array.itemsize}").view(self.array.dtype)
 
+    def atomic_and(self, index: Any, value: int) -> None:
+        """Read and write an item at once."""
+        place, own = self._place(index)
+        self._machine.check(self._key, own, writes=True, is_atomic=True)
+        self.array[place] &= self.array.dtype.type(value)
+
     @property
     def _key(self) -> int:
         return 0 if self._is_shared else id(self.array)
@@ -87,7 +95,7 @@ class Machine:
     def __init__(self, draw: Random, threads: int, blocks: int, shared_bytes: int) -> None:
         self._draw = draw
         self._threads, self._blocks, self._shared_bytes = threads, blocks, shared_bytes
-        self._accesses: dict[tuple[int, int], list[tuple[int, int, int, bool]]] = {}
+        self._accesses: dict[tuple[int, int], list[tuple[int, int, int, bool, bool]]] = {}
         self._epoch = 0
         self.cuda = SimpleNamespace(
             threadIdx=SimpleNamespace(x=0),
@@ -95,6 +103,7 @@ class Machine:
             blockDim=SimpleNamespace(x=threads),
             gridDim=SimpleNamespace(x=blocks),
             shared=SimpleNamespace(array=self._shared_array),
+            atomic=SimpleNamespace(and_=Memory.atomic_and),
         )
 
     def _shared_array(self, size: int, dtype: Any) -> Memory:
@@ -103,16 +112,16 @@ class Machine:
         whole = self._shared_bytes // item.itemsize * item.itemsize
         return Memory(self._shared[:whole].view(item), self, is_shared=True)
 
-    def check(self, memory: int, places: range, writes: bool) -> None:
+    def check(self, memory: int, places: range, writes: bool, is_atomic: bool = False) -> None:
         """Remember an access, and compare it with those before."""
         block, thread = self.cuda.blockIdx.x, self.cuda.threadIdx.x
         for place in places:
             before = self._accesses.setdefault((memory, place), [])
-            for other_block, other, epoch, wrote in before:
+            for other_block, other, epoch, wrote, was_atomic in before:
                 apart = other_block != block or (other != thread and epoch == self._epoch)
-                if apart and (writes or wrote):
+                if apart and (writes or wrote) and not (is_atomic and was_atomic):
                     raise Fault(f"threads {other} and {thread} race for byte {place}")
-            own = (block, thread, self._epoch, writes)
+            own = (block, thread, self._epoch, writes, is_atomic)
             if own not in before:
                 # Accesses of this block before the last barrier are no concern any more.
                 before[:] = [a for a in before if a[0] != block or a[2] == self._epoch]
@@ -171,12 +180,7 @@ def interpret(
         uint64=lambda number: int(number) & 0xFFFFFFFFFFFFFFFF,
         int64=int,
     )
-    names: dict[str, Any] = {**kernel.__globals__}
-    for name, value in names.items():
-        function = getattr(value, "py_func", None)
-        if function is not None:  # of the device
-            own = {**function.__globals__, "np": numbers}
-            names[name] = FunctionType(function.__code__, own)
+    names = {**_in_python(kernel.__globals__, numbers, {})}
     source = textwrap.dedent(inspect.getsource(kernel))
     for old, new, occurrence in faults:
         parts = source.split(old)
@@ -187,6 +191,24 @@ def interpret(
     names |= {"cuda": machine.cuda, "np": numbers}
     exec(compile(tree, f"<{kernel.__name__}>", "exec"), names)
     machine.run(names[kernel.__name__], arguments)
+
+
+def _in_python(
+    names: dict[str, Any], numbers: SimpleNamespace, done: dict[int, dict[str, Any]]
+) -> dict[str, Any]:
+    """The names of a module, with the functions of the device as Python runs them.
+
+    Args:
+        done: by the identity of a module's names, what was made of them.
+    """
+    if id(names) not in done:
+        own = done[id(names)] = {**names, "np": numbers}
+        for name, value in names.items():
+            function = getattr(value, "py_func", None)
+            if function is not None:
+                inner = _in_python(function.__globals__, numbers, done)
+                own[name] = FunctionType(function.__code__, inner)
+    return done[id(names)]
 
 
 class _Steps(ast.NodeTransformer):

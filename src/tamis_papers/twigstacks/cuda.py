@@ -6,6 +6,7 @@ Where there is no GPU, Numba's simulator runs it (``NUMBA_ENABLE_CUDASIM=1``), t
 from __future__ import annotations
 
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tamis.matching.engine import Sources
 from tamis_papers.twigstacks import layout as at
 from tamis_papers.twigstacks.execute import Encoded, Encoder, match_set
 from tamis_papers.twigstacks.kernels import step
-from tamis_papers.twigstacks.program import TwigProgram
+from tamis_papers.twigstacks.program import TwigOptions, TwigProgram
 
 # Numba has no types for mypy.
 cuda: Any = numba_cuda
@@ -35,8 +36,10 @@ _SPILL_BYTES_MAX = 1 << 28
 _RESULT_BYTES_MAX = 1 << 26
 EVENT_BYTES = 4
 """Of a decoded event in shared memory."""
-_LANES = 2
-"""While one chunk of documents is matched, the next one is copied."""
+CELL_BYTES = 4
+"""Of the cell of a column that its children report to with atomic operations."""
+HAS_ATOMICS: bool = False
+"""Whether they do, see ``kernel_of``."""
 
 _on_device = partial(cuda.jit, device=True, inline="always")
 decoded = _on_device(step.decoded)
@@ -47,23 +50,23 @@ popped = _on_device(step.popped)
 has_reported = _on_device(step.has_reported)
 
 
-def _load(shared: Any, spill: Any, place: int, shared_end: int, spill_begin: int) -> Any:
+def _load(stack: Any, place: int) -> Any:
     """A stack entry.
 
     Args:
+        stack: the array of the levels in shared memory, that of deeper ones; where the former end,
+            and what to add to a place for its index in the latter.
         place: of the entry, if all levels were in shared memory.
-        shared_end: where the levels in shared memory end.
-        spill_begin: what to add to a place for its index in ``spill``.
     """
+    shared, spill, shared_end, spill_begin = stack
     if place < shared_end:
         return shared[np.uint32(place)]
     return spill[np.uint64(spill_begin + place)]
 
 
-def _store(
-    shared: Bytes, spill: Bytes, place: int, shared_end: int, spill_begin: int, entry: int
-) -> None:
+def _store(stack: Any, place: int, entry: int) -> None:
     """Change a stack entry; see ``_load``."""
+    shared, spill, shared_end, spill_begin = stack
     if place < shared_end:
         shared[np.uint32(place)] = entry
     else:
@@ -71,6 +74,41 @@ def _store(
 
 
 load, store = _on_device(_load), _on_device(_store)
+
+
+def _have_children(stack: Any, level: int, child: int, child_end: int) -> Any:
+    """1 if all children of a column reported to a level, else 0: their matches in arrays.
+
+    Args:
+        level: where its entries begin.
+        child, child_end: the columns of the children.
+    """
+    held = np.int64(1)
+    while child < child_end:
+        held &= has_reported(load(stack, level + child))
+        child += 1
+    return held
+
+
+def _push(stack: Any, below: int, row: int, column: int, own: int, tag: int) -> None:
+    """An element begins: one column, with its personality."""
+    prefix = load(stack, below + prefix_of(own))
+    entry = load(stack, below + column)
+    store(stack, below + row + column, pushed(own, passes(own, tag), entry, prefix))
+
+
+def _pop(stack: Any, below: int, row: int, column: int, own: int, tag: int, held: int) -> None:
+    """An element ends: one column, with its personality.
+
+    Args:
+        held: 1 if all its children reported to the level that ends, else 0.
+    """
+    closed, top = load(stack, below + column), below - row + column
+    entry = load(stack, top)
+    store(stack, top, popped(own, passes(own, tag), entry, closed, held))
+
+
+have_children, push, pop = _on_device(_have_children), _on_device(_push), _on_device(_pop)
 
 
 def _match(
@@ -90,9 +128,13 @@ def _match(
 ) -> None:
     """Algorithm 1, for one pack of twigs and one document after the other.
 
-    Shared memory holds the events of a stride, decoded, and behind them the lower levels of the
-    stack. Unsigned indices spare the code that counts negative ones from the end; those of shared
-    memory have 32 bits.
+    Shared memory holds the events of a stride, decoded; a cell for each column, if there are atomic
+    operations; and the lower levels of the stack. Unsigned indices spare the code that counts
+    negative ones from the end; those of shared memory have 32 bits.
+
+    With atomic operations (Section 4.6), a cell is 1 between events. At an end tag, each child ANDs
+    what it has reported to the level that ends into the cell of its parent; the parent reads it
+    behind a barrier.
 
     Args:
         row: columns of a level. levels: how many are in shared memory.
@@ -102,9 +144,10 @@ def _match(
     staged, shared = cuda.shared.array(0, int32), cuda.shared.array(0, uint8)  # the same memory
     column = np.int64(cuda.threadIdx.x)
     packs, documents = len(block_starts) - 1, len(document_starts) - 1
-    stack = stride * EVENT_BYTES
-    shared_end = stack + levels * row
-    spill_begin = cuda.blockIdx.x * spill_bytes - shared_end
+    level_0 = stride * EVENT_BYTES + (row * CELL_BYTES if HAS_ATOMICS else 0)
+    cell = np.uint32(stride + column)
+    shared_end = level_0 + levels * row
+    stack = shared, spill, shared_end, cuda.blockIdx.x * spill_bytes - shared_end
     for item in range(cuda.blockIdx.x, packs * documents, cuda.gridDim.x):
         pack, document = item % packs, item // packs
         first = block_starts[np.uint64(pack)]
@@ -115,9 +158,11 @@ def _match(
             own = personalities[np.uint64(first + column)]
             child = np.int64(child_starts[np.uint64(first + pack + column)])
             child_end = np.int64(child_starts[np.uint64(first + pack + column + 1)])
-            shared[np.uint32(stack + column)] = at.BEGINNING if column < twigs else 0
-        prefix_column = prefix_of(own)
-        below = stack  # where the entries of the open element's level begin
+            if HAS_ATOMICS:
+                staged[cell] = 1
+            shared[np.uint32(level_0 + column)] = at.BEGINNING if column < twigs else 0
+        is_child, parent_cell = is_used and column >= twigs, np.uint32(stride + prefix_of(own))
+        below = level_0  # where the entries of the open element's level begin
         start, end = document_starts[np.uint64(document)], document_starts[np.uint64(document + 1)]
         has_events = start < end  # else it is in error
         while start < end:
@@ -133,36 +178,48 @@ def _match(
                 tag = code >> 1
                 if code & 1 == 0:
                     if is_used:
-                        prefix = load(shared, spill, below + prefix_column, shared_end, spill_begin)
-                        entry = load(shared, spill, below + column, shared_end, spill_begin)
-                        entry = pushed(own, passes(own, tag), entry, prefix)
-                        top = below + row + column
-                        store(shared, spill, top, shared_end, spill_begin, entry)
+                        push(stack, below, row, column, own, tag)
                     below += row
                 else:
+                    if HAS_ATOMICS:
+                        if is_child:
+                            reported = has_reported(load(stack, below + column))
+                            cuda.atomic.and_(staged, parent_cell, reported)
+                        cuda.syncthreads()
                     if is_used:
-                        held, each = np.int64(1), child
-                        while each < child_end:
-                            entry = load(shared, spill, below + each, shared_end, spill_begin)
-                            held &= has_reported(entry)
-                            each += 1
-                        closed = load(shared, spill, below + column, shared_end, spill_begin)
-                        top = below - row + column
-                        entry = load(shared, spill, top, shared_end, spill_begin)
-                        entry = popped(own, passes(own, tag), entry, closed, held)
-                        store(shared, spill, top, shared_end, spill_begin, entry)
+                        if HAS_ATOMICS:
+                            held = np.int64(staged[cell])
+                            staged[cell] = 1
+                        else:
+                            held = have_children(stack, below, child, child_end)
+                        pop(stack, below, row, column, own, tag, held)
                     below -= row
                 cuda.syncthreads()
+        if HAS_ATOMICS and has_events:
+            if is_child:
+                reported = has_reported(load(stack, level_0 + column))
+                cuda.atomic.and_(staged, parent_cell, reported)
+            cuda.syncthreads()
         if column < twigs:
-            held, each = np.int64(has_events), child
-            while has_events and each < child_end:
-                held &= has_reported(np.int64(shared[np.uint32(stack + each)]))
-                each += 1
+            held = np.int64(has_events)
+            if HAS_ATOMICS:
+                held &= staged[cell]
+            elif has_events:
+                held = have_children(stack, level_0, child, child_end)
             results[document, twig_starts[pack] + column] = held
         cuda.syncthreads()
 
 
-match = cuda.jit(_match)
+def kernel_of(has_atomics: bool) -> Any:
+    """The kernel, with children's matches in arrays or with atomic operations.
+
+    Numba takes globals for constants, and leaves out what they exclude.
+    """
+    own = {**globals(), "HAS_ATOMICS": has_atomics}
+    return cuda.jit(FunctionType(_match.__code__, own, _match.__name__))
+
+
+match, match_with_atomics = kernel_of(has_atomics=False), kernel_of(has_atomics=True)
 
 
 class _Lane:
@@ -200,13 +257,16 @@ class _Lane:
         blocks = min(program.blocks * documents, _BLOCKS_MAX)
         if deeper:
             blocks = max(1, min(blocks, _SPILL_BYTES_MAX // deeper))
-        self._reserve(end - begin, (documents, len(program.queries)), deeper * blocks)
-        self._events[: end - begin] = encoded.events[begin:end]
+        size = end - begin
+        self._reserve(size, (documents, len(program.queries)), deeper * blocks)
+        self._events[:size] = encoded.events[begin:end]
         self._starts[:] = starts - starts[0]
-        self._device_events.copy_to_device(self._events, stream=stream)
+        # Without what is reserved for larger batches: copies take time.
+        self._device_events[:size].copy_to_device(self._events[:size], stream=stream)
         self._device_starts.copy_to_device(self._starts, stream=stream)
         threads = -(-row // _WARP) * _WARP
-        match[blocks, threads, stream, _shared_bytes(program)](
+        kernel = match_with_atomics if options.has_atomics else match
+        kernel[blocks, threads, stream, shared_bytes(program.options, program.widest)](
             *(self._device_events, width, options.stride, self._device_starts, *arrays),
             *(row, options.levels, self._spill, deeper, self._device_results),
         )
@@ -233,12 +293,12 @@ class CudaTwigSearcher:
     def __init__(self, program: TwigProgram) -> None:
         if program.widest > _THREADS_MAX:
             raise EngineRefused(f"a block of CUDA has {_THREADS_MAX} threads at most")
-        if _shared_bytes(program) > _SHARED_BYTES_MAX:
+        if shared_bytes(program.options, program.widest) > _SHARED_BYTES_MAX:
             raise EngineRefused("fewer levels, or a shorter stride, fit into shared memory")
         self.program = program
         self._encoder = Encoder(program)
         self._arrays = tuple(map(_copied, program.arrays))
-        self._lanes = [_Lane(program) for _ in range(_LANES)]
+        self._lanes = [_Lane(program) for _ in range(program.options.streams)]
 
     def match(
         self,
@@ -254,7 +314,7 @@ class CudaTwigSearcher:
         firsts = range(0, batch.documents if self.program.blocks else 0, max(at_once, 1))
         found = []
         for turn, first in enumerate(firsts):
-            lane = self._lanes[turn % _LANES]
+            lane = self._lanes[turn % len(self._lanes)]
             found.append(lane.finish())
             documents = min(firsts.step, batch.documents - first)
             lane.launch(encoded, first, documents, self._arrays)
@@ -270,9 +330,10 @@ class CudaTwigSearcher:
         return lanes + sum(int(array.nbytes) for array in self._arrays)
 
 
-def _shared_bytes(program: TwigProgram) -> int:
-    """Bytes of shared memory that a block of threads takes: events and lower levels."""
-    return program.options.stride * EVENT_BYTES + program.options.levels * program.widest
+def shared_bytes(options: TwigOptions, columns: int) -> int:
+    """Bytes of shared memory that a block of threads takes: events, cells and lower levels."""
+    of_column = options.levels + (CELL_BYTES if options.has_atomics else 0)
+    return options.stride * EVENT_BYTES + of_column * columns
 
 
 def _copied(array: Any) -> Any:

@@ -18,12 +18,18 @@ class TwigOptions(NamedTuple):
             memory.
         stride: CUDA: how many events are copied into shared memory at once.
         documents_at_once: CUDA: how many documents one launch matches, at most.
+        streams: CUDA: how many launches take turns. With two, the next documents are copied while
+            the last ones are matched.
+        has_atomics: CUDA: children report to their parent with atomic operations instead of in
+            arrays. To compare with, see Section 4.6.
     """
 
     block: int = 256
     levels: int = 32
     stride: int = 256
     documents_at_once: int = 64
+    streams: int = 2
+    has_atomics: bool = False
 
 
 class TwigArrays(NamedTuple):

@@ -42,8 +42,7 @@ def interpreted(
     row, width = program.widest, program.event_width
     deeper = max(0, encoded.depth + 1 - options.levels) * row
     results = np.full((batch.documents, len(program.queries)), 255, np.uint8)
-    shared_bytes = options.stride * cuda.EVENT_BYTES + options.levels * row
-    machine = Machine(draw, -(-row // 32) * 32, blocks, shared_bytes)
+    machine = Machine(draw, -(-row // 32) * 32, blocks, cuda.shared_bytes(options, row))
     starts = encoded.document_starts + first_event
     garbage = np.frombuffer(draw.randbytes(max(deeper * blocks, 1)), np.uint8).copy()
     arguments = (
@@ -51,6 +50,7 @@ def interpreted(
         *(Memory(array, machine) for array in (starts, *program.arrays)),
         *(row, options.levels, Memory(garbage, machine), deeper, Memory(results, machine)),
     )
-    interpret(cuda.match.py_func, arguments, machine, faults)
+    kernel = cuda.match_with_atomics if options.has_atomics else cuda.match
+    interpret(kernel.py_func, arguments, machine, faults)
     assert set(np.unique(results).tolist()) <= {0, 1}
     return [{twigs[program.queries[n]] for n in np.flatnonzero(row)} for row in results]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ needs_cuda = pytest.mark.skipif(
     twigstacks.find_spec("numba_cuda") is None, reason="needs the extra cuda"
 )
 SMALL = TwigOptions(block=12, levels=3, stride=4)
+ATOMICS = SMALL._replace(has_atomics=True)
 TWIGS = ["/a//c[.//d]/e", "/a//c//d", "//a[b]/c", "//a[b][.//c]", "//a//a", "//*[*/*]", "/a/b"]
 DOCUMENTS = [TRAP, "<a><a><b/></a><b/><x><c/></x></a>", "<a><b/><c><a><a><b/><c/></a></a></c></a>"]
 
@@ -50,39 +52,69 @@ def check(
     return found == answers(REFERENCE, twigs, documents)
 
 
+in_both_variants = pytest.mark.parametrize("options", [SMALL, ATOMICS], ids=["arrays", "atomics"])
+
+
 @needs_cuda
+@in_both_variants
 @pytest.mark.parametrize("seed", range(4))
-def test_in_shuffled_order(seed: int) -> None:
-    assert check(seed, TWIGS, DOCUMENTS)
+def test_in_shuffled_order(seed: int, options: TwigOptions) -> None:
+    assert check(seed, TWIGS, DOCUMENTS, options)
     draw = Random(seed)
-    assert check(seed, drawn_twigs(draw, 10), [drawn_xml(draw, 3) for _ in range(4)])
+    twigs = drawn_twigs(draw, 10)
+    assert check(seed, twigs, [drawn_xml(draw, 3) for _ in range(4)], options)
 
 
 @needs_cuda
-def test_errata_in_shuffled_order() -> None:
+@in_both_variants
+def test_errata_in_shuffled_order(options: TwigOptions) -> None:
     twigs = list(dict.fromkeys(twig for twig, _ in ERRATA))
-    assert check(1, twigs, [document for _, document in ERRATA])
+    assert check(1, twigs, [document for _, document in ERRATA], options)
 
 
 @needs_cuda
+@in_both_variants
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 9, 1_000])
-def test_stacks_that_spill(depth: int) -> None:
+def test_stacks_that_spill(depth: int, options: TwigOptions) -> None:
     """Of 3 levels, 2 are open elements: the first is the document's."""
     document = f"{'<a>' * depth}<b/><c/>{'</a>' * depth}"
-    assert check(depth, TWIGS, [document])
+    assert check(depth, TWIGS, [document], options)
 
 
 @needs_cuda
-@pytest.mark.parametrize("barrier", range(3))
+@pytest.mark.parametrize(
+    ("options", "barrier"),
+    [*((SMALL, barrier) for barrier in (0, 2, 4)), *((ATOMICS, barrier) for barrier in range(4))],
+)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_missing_barrier_is_found(barrier: int, seed: int) -> None:
+def test_a_missing_barrier_is_found(options: TwigOptions, barrier: int, seed: int) -> None:
+    """The second and the fourth are for atomic operations alone, the last one for arrays."""
+    missing: Fix = ("cuda.syncthreads()", "pass", barrier)
     with pytest.raises(Fault, match=r"race for byte|never reach"):
-        check(seed, TWIGS, DOCUMENTS, faults=(("cuda.syncthreads()", "pass", barrier),))
+        check(seed, TWIGS, DOCUMENTS, options, (missing,))
+
+
+@needs_cuda
+@pytest.mark.parametrize("report", range(2))
+def test_reports_that_are_not_atomic_are_found(report: int) -> None:
+    """A child that reads its parent's cell and writes it back loses what another one reports."""
+    atomic = "cuda.atomic.and_(staged, parent_cell, reported)"
+    plain: Fix = (atomic, "staged[parent_cell] = staged[parent_cell] & reported", report)
+    with pytest.raises(Fault, match="race for byte"):
+        check(0, TWIGS, DOCUMENTS, ATOMICS, (plain,))
+
+
+@needs_cuda
+@pytest.mark.parametrize("write", range(2))
+def test_a_cell_that_is_not_set_again_is_found(write: int) -> None:
+    """Neither at the beginning of a document nor behind an end tag."""
+    unset: Fix = ("staged[cell] = 1", "pass", write)
+    assert not all(check(seed, TWIGS, DOCUMENTS, ATOMICS, (unset,)) for seed in range(5))
 
 
 @needs_cuda
 def test_a_barrier_that_some_skip_is_found() -> None:
-    lone: Fix = ("cuda.syncthreads()", f"if is_used:\n{' ' * 20}cuda.syncthreads()", 1)
+    lone: Fix = ("cuda.syncthreads()", f"if is_used:\n{' ' * 20}cuda.syncthreads()", 2)
     with pytest.raises(Fault, match=r"never reach|race"):
         check(0, TWIGS, DOCUMENTS, faults=(lone,))
 
@@ -112,28 +144,51 @@ def test_a_store_that_overflows_is_found() -> None:
 @needs_cuda
 def test_an_entry_that_is_not_cleared_is_found() -> None:
     """Shared memory begins with garbage."""
-    level_0 = "shared[np.uint32(stack + column)] = at.BEGINNING if column < twigs else 0"
+    level_0 = "shared[np.uint32(level_0 + column)] = at.BEGINNING if column < twigs else 0"
     assert not check(0, TWIGS, DOCUMENTS, faults=((level_0, "pass", 0),))
 
 
 # -- compiled --------------------------------------------------------------------------------------
 
 
-def test_ptx() -> None:
-    """All is inlined, nothing is atomic, no register is spilt, and there are three barriers."""
+@pytest.fixture(scope="module")
+def modelled() -> list[dict[str, Any]]:
+    """What the model prints."""
     pytest.importorskip("numba_cuda", reason="needs the extra cuda")
     pytest.importorskip("nvidia.cuda_nvcc", reason="needs ptxas")
-    found = [json.loads(line) for line in printed("-m", "benchmarks.gpu_model").splitlines()]
-    assert [each["kernel"] for each in found] == ["twigstacks"] * 2 + ["ccm"] * 2
-    for each in found[:2]:
-        assert each["calls"] == each["atomics"] == each["spill_store_bytes"] == 0
-        assert each["barriers"] == 3
+    return [json.loads(line) for line in printed("-m", "benchmarks.gpu_model").splitlines()]
+
+
+def test_ptx(modelled: list[dict[str, Any]]) -> None:
+    """All is inlined and no register is spilt. Arrays need no atomic operation, three barriers."""
+    found = [each for each in modelled if each.get("kernel") == "twigstacks"]
+    assert [each["children"] for each in found] == ["arrays", "atomics"] * 2
+    for each in found:
+        assert each["calls"] == each["spill_store_bytes"] == 0
+        counted = {"arrays": (0, 3), "atomics": (2, 5)}[each["children"]]
+        assert (each["atomics"], each["barriers"]) == counted
         assert each["registers"] <= 64
         assert each["occupancy"] >= 0.5
         assert 50 < each["instructions_per_event_and_column"] < 200
-    for each in found[2:]:
+    found = [each for each in modelled if each.get("kernel") == "ccm"]
+    assert len(found) == 2
+    for each in found:
         assert each["spill_store_bytes"] == 0
         assert all(0 < microseconds < 1 for microseconds in each["model_us_per_event"].values())
+
+
+def test_ablations(modelled: list[dict[str, Any]]) -> None:
+    """Every size of a block fits; two streams hide the copies of all launches but one."""
+    sizes = [each for each in modelled if each.get("ablation") == "block size"]
+    assert [each["threads"] for each in sizes] == [32, 64, 128, 256, 512, 1_024] * 4
+    assert all(each["occupancy"] >= 0.5 and each["columns_used"] > 0.9 for each in sizes)
+    for each in modelled:
+        if each.get("ablation") == "streams":
+            model = each["model_us"]
+            assert model["one_stream"] == pytest.approx(model["copies"] + model["kernel"], abs=0.3)
+            hidden = model["one_stream"] - model["two_streams"]
+            share = 1 - 1 / each["launches"]
+            assert hidden == pytest.approx(share * model["copies"], rel=0.2)
 
 
 # -- refused ---------------------------------------------------------------------------------------
