@@ -95,8 +95,8 @@ def compile_assignment(
 
 MANY_STEPS = 40_000
 """Of steps, from which on stacks are no faster than ``nfa`` on paths without predicates."""
-BLOCK_SECONDS = 1.5e-9
-"""What a block of stacks takes, at least, for each event."""
+BLOCK_SECONDS = 3e-10
+"""What a block of stacks takes, at least, for each event: most subtrees are like another one."""
 
 
 def with_switch(assignment: Assignment, program: Program) -> Assignment:
@@ -131,7 +131,7 @@ def _without_cache(queries: Queries) -> WithoutCache:
     if are_paths and plain_steps > MANY_STEPS:
         return WithoutCache(nfa.ENGINE, COMPILE_MIN + words * 6e-7, 0.0)
     blocks = (plain_steps + 8 * others) / BLOCK_BITS
-    return WithoutCache(stacks.ENGINE, COMPILE_MIN + words * 2.5e-6, blocks * BLOCK_SECONDS)
+    return WithoutCache(stacks.ENGINE, COMPILE_MIN + words * 1.8e-6, blocks * BLOCK_SECONDS)
 
 
 def _first_refused(engine: Engine, queries: Queries) -> tuple[Query, str] | None:

@@ -12,6 +12,7 @@ import pytest
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engine import Searcher
 from tamis.matching.engines import stacks
+from tamis.matching.engines.stacks import execute
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_workload.documents.grammar import Documents
@@ -91,11 +92,47 @@ def test_empty_children_that_are_alike_count_once() -> None:
     assert asked(opened(expressions), documents) == by_reference(queries(expressions), documents)
 
 
+@pytest.mark.parametrize("subtrees", [2, 3, 7, 40])
+def test_documents_of_several_segments(subtrees: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment ends anywhere: what open elements have of earlier ones stays theirs, facts too."""
+    monkeypatch.setattr(execute, "_TOLD_BYTES", 0)
+    monkeypatch.setattr(execute, "_SUBTREES_MIN", subtrees)
+    graph = SchemaGraph.of(parse_dtd(RECURSIVE))
+    options = TwigOptions(nodes=6, splits=2, wildcard=0.3, descendant=0.4)
+    expressions = list(twigs_from_dtd(graph, 600, options=options, seed=3))
+    expressions += [
+        "//a[not(b)]",
+        "//b[. = '2']",
+        "//a[@x or b/c]",
+        "//a[@x = '1']//d",
+        "//*[*[@x]]",
+    ]
+    documents = [Documents(graph, depth=9, size=1_500, seed=5).document(n) for n in range(4)]
+    texts = [data.decode().replace("<a>", "<a x='1'>", n) for n, data in enumerate(documents)]
+    texts += ["<a><b>2</b></a>", "<a x='1'/>", "<", "<a/>", "<a><b>2</b></a>"]
+    wide = "".join(f"<b>{'<c/>' * (n % 5)}{'<a/>' * (n % 7)}<d/></b>" for n in range(60))
+    texts.append(f"<a x='1'>{wide}</a>")
+    expected = [
+        by_reference(queries(expressions), [text])[0] if text != "<" else [] for text in texts
+    ]
+    searcher = opened(expressions)
+    assert asked(searcher, texts) == expected
+    assert asked(searcher, texts) == expected
+
+
+def test_many_texts_of_one_element() -> None:
+    """A fact that many text nodes, or attributes, state is one."""
+    expressions = ["//a[text() = 't']", "//a[text()][b]", "//a[@* = '1']/b", "//a[@*]"]
+    attributes = " ".join(f"x{number}='1'" for number in range(200))
+    documents = [f"<a {attributes}>{'t<b/>' * 500}</a>", "<a>t<b/></a>", f"<a {attributes}/>"]
+    assert asked(opened(expressions), documents) == by_reference(queries(expressions), documents)
+
+
 def test_without_compiler() -> None:
     """Every line of the kernels runs as Python, too: this file's other tests, uncompiled."""
     if os.environ.get("TAMIS_KERNELS") == "python":
         pytest.skip("this is it")
-    test = "-q", "-p", "no:cacheprovider", "-n", "0", __file__, "-k", "apart or come or alike"
+    test = "-q", "-p", "no:cacheprovider", "-n", "0", __file__, "-k", "apart or come or alike or 7"
     environment = {**os.environ, "TAMIS_KERNELS": "python"}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *test],
@@ -105,4 +142,4 @@ def test_without_compiler() -> None:
         env=environment,
     )
     assert done.returncode == 0, done.stdout
-    assert "3 passed" in done.stdout
+    assert "4 passed" in done.stdout

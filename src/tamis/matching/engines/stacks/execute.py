@@ -9,20 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Int32, Int64, Words, freeze
+from tamis.core.arrays import Int32, Int64, Words, freeze, starts_of
 from tamis.core.index.matchset import MatchSet, Which
-from tamis.core.kernel.blocks import aligned
+from tamis.core.kernel.blocks import BLOCK, aligned
 from tamis.core.kernel.state import State, zeros
+from tamis.core.kernel.table import slots_for
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Axis, NameTest, NodeTest
 from tamis.matching.engine import Sources
 from tamis.matching.engines.stacks import layout as at
-from tamis.matching.engines.stacks.kernels import run
+from tamis.matching.engines.stacks.kernels.evaluate import run
 from tamis.matching.engines.stacks.program import StacksProgram
 from tamis.matching.strings import BatchValues, Strings
 
 _ROOM = 64
+_TOLD_BYTES = 1 << 23
+"""Of ``told``, about: a core's share of the last cache. Larger segments share more subtrees."""
+_SUBTREES_MIN = 64
 
 
 class StacksSearcher:
@@ -31,12 +35,22 @@ class StacksSearcher:
     def __init__(self, program: StacksProgram) -> None:
         self.program = program
         self._names = _Names(program)
-        self._set_starts = np.arange(len(program.queries) + 1)  # each bit is a set of its own
-        freeze(self._set_starts)
-        work = zeros(at.Work, _ROOM, levels=0, seen=1)
-        together = [("open_symbols", "is_known")]
+        arrays = program.arrays
+        widest = int(np.diff(arrays.group_slots).max(initial=1)) * BLOCK
+        subtrees = max(_TOLD_BYTES // (8 * widest), _SUBTREES_MIN)
+        dag = zeros(at.Dag, subtrees, child_starts=subtrees + 1, slots=slots_for(subtrees))
+        work = zeros(
+            at.Work,
+            _ROOM,
+            told=aligned(np.zeros(subtrees * widest, np.uint64)),
+            inner=aligned(np.zeros(widest, np.uint64)),
+            levels=aligned(np.zeros(at.FIRST * program.row, np.uint64)),
+            fact_at=len(program.facts),
+        )
+        together = [("open_symbols", "elements", "starts", "has_row")]
         self._state = _State(at.STATE_SIZE, at.WORK, work, together)
         self._state.register(at.PROGRAM, program.arrays)
+        self._state.register(at.DAG, dag)
         self._state.words[at.ROW] = program.row
 
     def memory_usage(self) -> int:
@@ -53,16 +67,28 @@ class StacksSearcher:
         """Which queries are true of which documents."""
         state, words, program = self._state, self._state.words, self.program
         symbols = self._names.of(vocabulary)
-        words[: at.ROW] = words[at.FOUND_USED] = 0
-        words[at.SEEN_WORDS] = 1 + (len(self._names.tests) // max(program.row, 1) >> 6)
+        words[: at.SUBTREES] = 0
+        words[at.DOCUMENT_SYMBOL] = self._names.document
         events, facts = self._facts(batch, vocabulary)
-        state.replace(found_starts=np.zeros(batch.documents + 1, np.int64))
-        documents = (batch.document_starts, batch.tags, symbols)
-        state.register(at.READ, at.Read(*documents, self._names.tests, events, facts))
+        sets = np.full(batch.documents, -1, np.int32)
+        state.replace(document_sets=sets, set_starts=np.zeros(batch.documents + 1, np.int64))
+        read = at.Read(
+            batch.document_starts,
+            batch.tags,
+            symbols,
+            self._names.tests,
+            events,
+            facts,
+            program.queries,
+        )
+        state.register(at.READ, read)
         state.run(run)
-        starts, found = state.arrays.found_starts, state.arrays.found[: words[at.FOUND_USED]].copy()
-        freeze(starts, found)
-        return MatchSet(starts, found, self._set_starts, program.queries)
+        starts = state.arrays.set_starts[: words[at.SETS] + 1]
+        members = state.arrays.members[: words[at.MEMBERS]].copy()
+        has_set = sets >= 0
+        matches = MatchSet(starts_of(has_set), sets[has_set], starts, members)
+        freeze(*matches[:4])
+        return matches
 
     def _facts(self, batch: DocumentBatch, vocabulary: Vocabulary) -> tuple[Int64, Int32]:
         """What is true of elements beside their names, by start event."""
@@ -122,6 +148,11 @@ class _Names:
         self._vocabulary: Vocabulary | None = None
         self._of = np.zeros(0, np.int32)
         self.tests: Words = np.zeros(0, np.uint64)
+
+    @property
+    def document(self) -> int:
+        """The symbol of the document: the last one."""
+        return len(self._rows)
 
     def of(self, vocabulary: Vocabulary) -> Int32:
         """By name: its symbol."""

@@ -37,7 +37,6 @@ class ProgramArrays(NamedTuple):
         denials: int32[edges]; the number of a block in ``denied``, or -1.
         denied: blocks: the twigs of an edge whose child must not hold.
         below: blocks, by slot: the twigs whose node is about any descendant.
-        childless: blocks, by slot: the twigs whose node has no children.
         owns: int32[slots]; the number of a block in ``own``, or -1.
         own: blocks: the twigs whose node is about its parent's element.
         twigs: blocks, by group: the bits that stand for twigs.
@@ -52,7 +51,6 @@ class ProgramArrays(NamedTuple):
     denials: Int32
     denied: Words
     below: Words
-    childless: Words
     owns: Int32
     own: Words
     twigs: Words
@@ -61,7 +59,7 @@ class ProgramArrays(NamedTuple):
     fact_bits: Words
 
 
-_BLOCKS = ("unasked", "denied", "below", "childless", "own", "twigs")
+_BLOCKS = ("unasked", "denied", "below", "own", "twigs")
 
 
 class Bits(NamedTuple):
@@ -191,27 +189,34 @@ class _Shapes:
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, ...], int] = {}
+        self._orders: dict[tuple[int, ...], tuple[tuple[int, ...], list[int]]] = {}
 
     def arranged(self, twig: Twig) -> tuple[tuple[bool, tuple[int, ...]], list[int]]:
         """What to sort a twig by, and its nodes, each before those below it, the largest first."""
-        children: list[list[int]] = [[] for _ in twig]
-        for number, each in enumerate(twig[1:], start=1):
-            children[each.parent].append(number)
-        sizes, shapes = [1] * len(twig), [0] * len(twig)
-        for number in range(len(twig) - 1, -1, -1):
+        parents = tuple(each.parent for each in twig)
+        if parents not in self._orders:
+            self._orders[parents] = self._order(parents)
+        shape, order = self._orders[parents]
+        is_general = any(each.negated or each.kind in (read.SELF, read.GROUP) for each in twig[1:])
+        return (is_general, shape), order
+
+    def _order(self, parents: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
+        children: list[list[int]] = [[] for _ in parents]
+        for number, parent in enumerate(parents[1:], start=1):
+            children[parent].append(number)
+        sizes, shapes = [1] * len(parents), [0] * len(parents)
+        for number in range(len(parents) - 1, -1, -1):
             children[number].sort(key=lambda child: (sizes[child], shapes[child]))  # largest last
             shape = tuple(shapes[child] for child in children[number])
             shapes[number] = self._numbers.setdefault(shape, len(self._numbers))
             sizes[number] += sum(sizes[child] for child in children[number])
-        order, places, todo = [], [0] * len(twig), children[0].copy()
+        order, places, todo = [], [0] * len(parents), children[0].copy()
         while todo:
             number = todo.pop()
             order.append(number)
             places[number] = len(order)
             todo += children[number]
-        is_general = any(each.negated or each.kind in (read.SELF, read.GROUP) for each in twig[1:])
-        parents = tuple(places[twig[number].parent] for number in order)
-        return (is_general, (len(order), *parents)), order
+        return (len(order), *(places[parents[number]] for number in order)), order
 
 
 def _nodes_of(
@@ -243,9 +248,6 @@ def _arrays_of(nodes: _Nodes, group_slots: Int64, twigs: Words, facts: Bits) -> 
     parents = np.where(nodes.parent < 0, group_slots[group + 1], nodes.parent) + group
     edges, edge = np.unique(parents * slots + nodes.slot, return_inverse=True)
     starts = np.searchsorted(edges // max(slots, 1), np.arange(slots + groups + 1))
-    is_child = np.zeros(BLOCK * slots, np.uint64)
-    inner = nodes.parent >= 0
-    _set_bits(is_child, nodes.parent[inner], nodes.bit[inner])
     asked = np.zeros(BLOCK * len(edges), np.uint64)
     _set_bits(asked, edge, nodes.bit)
     denials, denied = _some_blocks(edge, nodes.bit, nodes.negated > 0, len(edges))
@@ -262,7 +264,6 @@ def _arrays_of(nodes: _Nodes, group_slots: Int64, twigs: Words, facts: Bits) -> 
         denials=denials,
         denied=denied,
         below=_row_of(nodes, nodes.kind == read.BELOW, BLOCK * slots),
-        childless=~is_child,
         owns=owns,
         own=own,
         twigs=twigs,

@@ -114,6 +114,8 @@ def simplified(twig: Twig) -> Twig:
     Raises:
         Refused: there are still too many.
     """
+    if len(twig) <= NODES_MAX and not any(each.kind in (GROUP, NEVER) for each in twig[1:]):
+        return twig
     counts = [0] * len(twig)
     for each in twig[1:]:
         counts[each.parent] += 1
@@ -330,8 +332,13 @@ def _of_words(words: list[int], queries: plain.PlainQueries) -> Twig:
             place += 1
         elif kind == plain.STEP:
             is_attribute, test = queries.tests[word >> _STEP_SHIFT]
-            axis = ast.Axis.ATTRIBUTE if is_attribute else ast.Axis.CHILD
-            step, descends = ast.Step(axis, test), bool(word & _BELOW)
+            descends = bool(word & _BELOW)
+            if not word & _FIRST and not is_attribute and isinstance(test, ast.NameTest):
+                open_nodes.append((parent, negated))
+                node = Node(parent, BELOW if descends else CHILD, negated, test)
+                parent, negated = _append(twig, node), False
+                continue
+            step = ast.Step(ast.Axis.ATTRIBUTE if is_attribute else ast.Axis.CHILD, test)
             asked = None
             if words[place] & _KIND == plain.ASKS:
                 asked = _question(words[place], words[place + 1], queries)
@@ -341,9 +348,7 @@ def _of_words(words: list[int], queries: plain.PlainQueries) -> Twig:
             elif is_attribute or test is ast.KindTest.TEXT:
                 _add_leaf(twig, parent, step, descends, negated, asked)
             else:
-                open_nodes.append((parent, negated))
-                parent, negated = _add_step(twig, parent, step, descends, negated), False
-                continue
+                raise Refused("it has a step to node()")
             place += 1 if asked is None else 3  # its end is its only item, or a question
         else:  # "any": not all of them are denied
             open_nodes.append((parent, negated))
