@@ -71,6 +71,17 @@ def dtd(table: Table, seed: int, data: Path) -> Iterator[bytes]:
         number += 1
 
 
+def alternating(table: Table, seed: int, data: Path) -> Iterator[bytes]:
+    """A document of each of ``parts`` in turn, without end."""
+    streams = [_KINDS[part["kind"]](part, seed, data) for part in table["parts"]]
+    for some in zip(*streams, strict=True):
+        yield from some
+
+
+_KINDS = {"dblp": dblp, "dtd": dtd, "alternating": alternating}
+"""Of documents that are drawn."""
+
+
 def graph(table: Table, data: Path) -> Any:
     """The graph of ``dtd``, a text, or of ``dtd_file``, below the folder of real documents.
 
@@ -149,8 +160,8 @@ def make(declared: Table, folder: Path) -> dict[str, int]:
         else:
             warmup = iter(originals)
             documents = copies(originals, table["size"], seed)
-    elif table["kind"] in ("dblp", "dtd"):
-        kind = {"dblp": dblp, "dtd": dtd}[table["kind"]]
+    elif table["kind"] in _KINDS:
+        kind = _KINDS[table["kind"]]
         seed = (table.get("seed", 0) + repetition + 1) * _SEEDS
         documents = islice(kind(table, seed, data), table.get("number", 1))
         most = table.get("warmup", WARMUP_BYTES)
@@ -255,7 +266,7 @@ def _from_documents(wanted: Table, table: Table, data: Path) -> Iterator[str]:
 
     if table["kind"] == "corpus":
         raise ValueError("subscriptions are drawn from generated documents only")
-    kind = {"dblp": dblp, "dtd": dtd}[table["kind"]]
+    kind = _KINDS[table["kind"]]
     seed = table.get("seed", 0) + _SEEDS // 2
     source = list(islice(kind(table, seed, data), wanted.get("from", 20)))
     drawn = draw_from_documents(

@@ -99,6 +99,18 @@ def test_as_much_to_warm_up_with_as_was_asked_for(tmp_path: Path) -> None:
     assert 297_000 <= sum(map(len, warmup)) < 300_000
 
 
+def test_alternating_documents(tmp_path: Path) -> None:
+    drawn = {"kind": "dtd", "size": 300, "depth": 9, "dtd": DTD}
+    parts = [{"kind": "dblp", "records": 2}, drawn]
+    make(declared({"kind": "alternating", "parts": parts, "number": 4, "warmup": 3_000}), tmp_path)
+    for folder in ("documents", "warmup"):
+        roots = [etree.fromstring(data).tag for data in contents(tmp_path / folder)]
+        assert roots[::2] == ["dblp"] * len(roots[::2])
+        assert "dblp" not in roots[1::2]
+    make(declared({**drawn, "number": 2}), tmp_path / "apart")
+    assert contents(tmp_path / "apart" / "documents") == contents(tmp_path / "documents")[1::2]
+
+
 @pytest.mark.parametrize(
     "wanted",
     [
