@@ -16,7 +16,7 @@ from tamis.language.queries import Queries
 from tamis.language.xpath import parse
 from tamis.matching import planner, switching
 from tamis.matching.engine import Engine
-from tamis.matching.engines import reference, stacks
+from tamis.matching.engines import reference
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_workload.documents.grammar import Documents
@@ -32,26 +32,38 @@ TREEBANK = """
 """
 
 
-def test_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two kinds of documents alternate; the second engine comes at once, and both answer."""
-    at_once = switching.WithoutCache(stacks.ENGINE, 0.0, 0.0)
+POSITIONS = ["//S[2]/NP", "//NP[NN][2]", "//VP[count(VB) = 1]"]
+
+
+@pytest.mark.parametrize("others", [[], POSITIONS])
+def test_answers_are_the_same(others: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two kinds of documents alternate; the second engine comes at once, and both answer.
+
+    Stacks refuse positions: those queries stay with the automaton.
+    """
+    choose = planner._without_cache
+
+    def at_once(queries: Queries) -> switching.WithoutCache:
+        return choose(queries)._replace(compile_seconds=0.0, least_cost=0.0)
+
     monkeypatch.setattr(switching, "COMPILE_MIN", 0.0)
-    monkeypatch.setattr(planner, "_without_cache", lambda _: at_once)
+    monkeypatch.setattr(planner, "_without_cache", at_once)
     monkeypatch.setattr(switching, "PROBED", 100.0)
     monkeypatch.setattr(switching, "SAMPLE_EVENTS", 700)
     graph = SchemaGraph.of(parse_dtd(TREEBANK))
     options = TwigOptions(nodes=8, splits=3, descendant=0.3)
-    expressions = dict(enumerate(twigs_from_dtd(graph, 700, options=options, seed=3)))
+    twigs = twigs_from_dtd(graph, 700, options=options, seed=3)
+    expressions = dict(enumerate([*others, *twigs, *others]))
     drawn = Documents(graph, depth=20, size=4_000, seed=5)
     documents: list[bytes | str] = []
     for number in range(12):
         documents += [drawn.document(number), "<S><NP><DT/><NN/></NP><VP><VB/></VP></S>", "<broken"]
     matcher = tamis.compile(expressions)
-    seen: set[str] = set()
+    seen: set[tuple[str, int]] = set()
     measured = switching.SwitchedSearcher._measured
 
     def noting(self: Any, name: str, *rest: Any) -> MatchSet:
-        seen.add(name)
+        seen.add((name, len(self._direct)))
         return measured(self, name, *rest)
 
     monkeypatch.setattr(switching.SwitchedSearcher, "_measured", noting)
@@ -62,12 +74,18 @@ def test_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         found = [match.error or list(match) for match in matcher.match_many(documents)]
         assert [str(each) for each in found] == [str(each) for each in expected]
-    assert seen == {"cached", "direct"}
-    assert len(list(matcher.match(documents[0], nodes="all"))) == len(expected[0])
+    engines = 2 if others else 1
+    assert seen == {("cached", engines), ("direct", engines)}
+    located = matcher.match(documents[0], nodes="all")
+    assert str(list(located)) == str(found[0])
 
 
-def chosen(engine: Engine) -> Callable[[], switching.WithoutCache]:
-    return lambda: switching.WithoutCache(engine, 0.02, 0.0)
+def chosen(engine: Engine, queries: Queries) -> Callable[[], switching.WithoutCache]:
+    def compile() -> list[planner.CompiledAssignment]:
+        numbers = np.arange(len(queries), dtype=np.int32)
+        return [(planner.Assignment(engine, queries, numbers), engine.compile(queries))]
+
+    return lambda: switching.WithoutCache(compile, 0.02, 0.0)
 
 
 class Clock:
@@ -113,7 +131,7 @@ def test_the_cheaper_one_answers(cheap: str, monkeypatch: pytest.MonkeyPatch) ->
     engine = reference.ENGINE._replace(name="stacks", searcher=lambda *_: direct)
     queries = Queries.of([parse("//x")])
     program: Any = reference.compile_queries(queries)
-    switch = switching.Switch(chosen(engine), queries, program)
+    switch = switching.Switch(chosen(engine, queries), program)
     searcher = switching.SwitchedSearcher(switch, cached, 0)
     vocabulary = Vocabulary()
     batches = [batch_of([f"<{name}>{'<c/>' * 50_000}</{name}>"], vocabulary) for name in "ab"]
@@ -136,14 +154,14 @@ def test_what_learns_nothing_new_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
     cached = Worker(clock, {"a": 1.0}, learns=False)
     queries = Queries.of([parse("//x")])
     program: Any = reference.compile_queries(queries)
-    switch = switching.Switch(chosen(reference.ENGINE), queries, program)
+    switch = switching.Switch(chosen(reference.ENGINE, queries), program)
     searcher = switching.SwitchedSearcher(switch, cached, 0)
     vocabulary = Vocabulary()
     batch = batch_of(["<a><b/></a>"] * 50, vocabulary)
     for _ in range(10):
         assert searcher.match(batch, vocabulary).documents == 50
     assert switch.is_open
-    assert switch.direct() is None
+    assert not switch.direct()
 
 
 def test_a_cleared_cache_counts_as_new_states(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,21 +171,21 @@ def test_a_cleared_cache_counts_as_new_states(monkeypatch: pytest.MonkeyPatch) -
     cached = Worker(clock, {"a": 1.0}, learns=False)
     queries = Queries.of([parse("//x")])
     program: Any = reference.compile_queries(queries)
-    switch = switching.Switch(chosen(reference.ENGINE), queries, program)
+    switch = switching.Switch(chosen(reference.ENGINE, queries), program)
     cached.known = 100
     searcher = switching.SwitchedSearcher(switch, cached, 0)
     cached.known = 10
     vocabulary = Vocabulary()
     searcher.match(batch_of(["<a><b/></a>"], vocabulary), vocabulary)
     assert not switch.is_open
-    assert switch.direct() is not None
+    assert switch.direct()
 
 
 def test_what_reads_more_is_left_out() -> None:
     """Documents are parsed for the automaton: an engine that reads more of them cannot serve."""
     queries = Queries.of([parse("//x[@a = 'y']")])
     program: Any = reference.compile_queries(queries)._replace(projection=Projection())
-    switch = switching.Switch(chosen(reference.ENGINE), queries, program)
+    switch = switching.Switch(chosen(reference.ENGINE, queries), program)
     switch.add_lost(1e9, 1)
-    assert switch.direct() is None
+    assert not switch.direct()
     assert not switch.is_open

@@ -93,8 +93,6 @@ def compile_assignment(
     return assignment, program
 
 
-MANY_STEPS = 40_000
-"""Of steps, from which on stacks are no faster than ``nfa`` on paths without predicates."""
 BLOCK_SECONDS = 3e-10
 """What a block of stacks takes, at least, for each event: most subtrees are like another one."""
 
@@ -109,7 +107,7 @@ def with_switch(assignment: Assignment, program: Program) -> Assignment:
     from tamis.matching.switching import Switch, SwitchedSearcher  # noqa: PLC0415 - imports kernels
 
     engine, queries = assignment.engine, assignment.queries
-    switch = Switch(lambda: _without_cache(queries), queries, program)
+    switch = Switch(lambda: _without_cache(queries), program)
 
     def searcher(program: Any, cache_bytes: int) -> Searcher:
         cached: Any = engine.searcher(program, cache_bytes)
@@ -119,19 +117,41 @@ def with_switch(assignment: Assignment, program: Program) -> Assignment:
 
 
 def _without_cache(queries: Queries) -> WithoutCache:
-    """The engine without a cache that is the fastest for some queries."""
-    from tamis.matching.engines import nfa, stacks  # noqa: PLC0415 - few documents need them
-    from tamis.matching.switching import COMPILE_MIN, WithoutCache  # noqa: PLC0415
+    """The engine without a cache, for some queries: stacks are the fastest on all documents."""
+    from tamis.matching.switching import COMPILE_MIN, WithoutCache  # noqa: PLC0415 - kernels
 
     plain, others = queries.plain, len(queries.others)
     words = len(plain.code) + 20 * others
     plain_steps = int(np.count_nonzero(plain.code & ((1 << KIND_BITS) - 1) == STEP))
-    # A path has one word more than steps.
-    are_paths = not others and plain_steps + len(plain) == len(plain.code)
-    if are_paths and plain_steps > MANY_STEPS:
-        return WithoutCache(nfa.ENGINE, COMPILE_MIN + words * 6e-7, 0.0)
     blocks = (plain_steps + 8 * others) / BLOCK_BITS
-    return WithoutCache(stacks.ENGINE, COMPILE_MIN + words * 1.8e-6, blocks * BLOCK_SECONDS)
+    return WithoutCache(
+        compile=lambda: _compiled_without_cache(queries),
+        compile_seconds=COMPILE_MIN + words * 1.8e-6,
+        least_cost=blocks * BLOCK_SECONDS,
+    )
+
+
+def _compiled_without_cache(queries: Queries) -> list[CompiledAssignment]:
+    """Stacks for what they take, and the automaton for the rest.
+
+    Raises:
+        EngineRefused: stacks take nothing.
+    """
+    from tamis.matching.engines import stacks  # noqa: PLC0415 - few documents need it
+
+    engine, plain = stacks.ENGINE, len(queries.plain)
+    try:
+        whole = _assigned(engine, queries, plain, np.arange(len(queries.others)))
+        return [(whole, engine.compile(queries))]
+    except EngineRefused:
+        is_taken = np.array([engine.refuses(query) is None for query in queries.others], np.bool_)
+        if not plain and not is_taken.any():
+            raise
+    parts = (
+        _assigned(engine, queries, plain, np.flatnonzero(is_taken)),
+        _assigned(automaton.ENGINE, queries, 0, np.flatnonzero(~is_taken)),
+    )
+    return [(part, part.engine.compile(part.queries)) for part in parts]
 
 
 def _first_refused(engine: Engine, queries: Queries) -> tuple[Query, str] | None:

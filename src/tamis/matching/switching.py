@@ -25,17 +25,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from tamis.core.arrays import starts_of
+from tamis.core.arrays import Int32, starts_of
 from tamis.core.errors import EngineRefused
 from tamis.core.index.matchset import MatchSet, Which, joined
 from tamis.documents.batch import DocumentBatch, part
 from tamis.documents.vocabulary import Vocabulary
-from tamis.language.queries import Queries
-from tamis.matching.engine import Engine, Program, Searcher, Sources
+from tamis.matching.engine import Program, Searcher, Sources
+
+if TYPE_CHECKING:
+    from tamis.matching.planner import CompiledAssignment
 
 log = logging.getLogger("tamis")
 
@@ -88,11 +90,12 @@ class WithoutCache(NamedTuple):
     """An engine without a cache, which may answer some queries.
 
     Attributes:
-        compile_seconds: how long it takes to compile them, about.
+        compile: compiles them; what the engine refuses is for another one.
+        compile_seconds: how long that takes, about.
         least_cost: in seconds an event, the least that the engine may cost.
     """
 
-    engine: Engine
+    compile: Callable[[], Sequence[CompiledAssignment]]
     compile_seconds: float
     least_cost: float
 
@@ -109,15 +112,13 @@ class Switch:
         is_open: whether the engine may still come to be compiled.
     """
 
-    def __init__(
-        self, choose: Callable[[], WithoutCache], queries: Queries, program: Program
-    ) -> None:
+    def __init__(self, choose: Callable[[], WithoutCache], program: Program) -> None:
         self.costs: dict[object, Costs] = defaultdict(Costs)
-        self.is_open = len(queries) > 0
+        self.is_open = True
         self._choose = cache(choose)
-        self._queries, self._projection = queries, program.projection
+        self._projection = program.projection
         self._lost = 0.0
-        self._direct: tuple[Engine, Program] | None = None
+        self._direct: Sequence[CompiledAssignment] = ()
         self._lock = threading.Lock()
 
     def add_lost(self, seconds: float, events: int) -> None:
@@ -126,29 +127,30 @@ class Switch:
             self._lost += seconds
         self.direct()  # compiled now, it answers the next documents at once
 
-    def direct(self) -> tuple[Engine, Program] | None:
-        """The engine without a cache and its program, if it is worth it and there is one."""
+    def direct(self) -> Sequence[CompiledAssignment]:
+        """What is compiled for the engine without a cache; nothing where it is not worth it."""
         is_tried = self.is_open and self._lost >= COMPILE_MIN  # few documents: none is chosen yet
         is_due = is_tried and self._lost > self._choose().compile_seconds
         if is_due and self._lock.acquire(blocking=False):  # other threads go on without it
             try:
                 if self.is_open:
-                    self._direct = self._compiled(self._choose().engine)
+                    self._direct = self._compiled()
                     self.is_open = False
             finally:
                 self._lock.release()
         return self._direct
 
-    def _compiled(self, engine: Engine) -> tuple[Engine, Program] | None:
+    def _compiled(self) -> Sequence[CompiledAssignment]:
         try:
-            program = engine.compile(self._queries)
+            compiled = self._choose().compile()
         except EngineRefused as refused:
-            log.info("no %s beside the automaton: %s", engine.name, refused)
-            return None
-        if self._projection | program.projection != self._projection:
-            return None  # documents are parsed for the automaton
-        log.info("engine %s: compiled, since documents bring many new states", engine.name)
-        return engine, program
+            log.info("no other engine beside the automaton: %s", refused)
+            return ()
+        for (engine, _, numbers), program in compiled:
+            if self._projection | program.projection != self._projection:
+                return ()  # documents are parsed for the automaton
+            log.info("new states: engine %s for %d of the queries", engine.name, len(numbers))
+        return compiled
 
 
 class CachingSearcher(Searcher, Protocol):
@@ -164,13 +166,13 @@ class SwitchedSearcher:
     def __init__(self, switch: Switch, cached: CachingSearcher, cache_bytes: int) -> None:
         self.cached = cached
         self._switch, self._cache_bytes = switch, cache_bytes
-        self._searcher: Searcher | None = None
+        self._direct: Sequence[tuple[Searcher, Int32 | None]] = ()
         self._entries = cached.entries()
 
     def memory_usage(self) -> int:
         """The caches of both."""
-        direct = 0 if self._searcher is None else self._searcher.memory_usage()
-        return self.cached.memory_usage() + direct
+        direct = (searcher.memory_usage() for searcher, _ in self._direct)
+        return self.cached.memory_usage() + sum(direct)
 
     def match(
         self,
@@ -182,10 +184,13 @@ class SwitchedSearcher:
         """Which queries are true of which documents."""
         if nodes is not None:
             return self.cached.match(batch, vocabulary, nodes, sources)
-        if (direct := self._switch.direct()) is None:
+        if not (direct := self._switch.direct()):
             return self._counted(batch, vocabulary)
-        if self._searcher is None:
-            self._searcher = direct[0].searcher(direct[1], self._cache_bytes)
+        if not self._direct:
+            self._direct = [
+                (engine.searcher(program, self._cache_bytes), numbers if len(direct) > 1 else None)
+                for (engine, _, numbers), program in direct
+            ]
         costs = self._switch.costs[_kind(batch, vocabulary)]
         found: list[MatchSet] = []
         while True:
@@ -216,10 +221,12 @@ class SwitchedSearcher:
         self, name: str, costs: Costs, batch: DocumentBatch, vocabulary: Vocabulary
     ) -> MatchSet:
         """What an engine says; how long it takes is added to costs."""
-        searcher = self.cached if name == "cached" else self._searcher
-        assert searcher is not None
         started = perf_counter()
-        found = searcher.match(batch, vocabulary)
+        if name == "cached":
+            found = self.cached.match(batch, vocabulary)
+        else:
+            parts = ((some.match(batch, vocabulary), numbers) for some, numbers in self._direct)
+            found = joined([*parts])
         costs.add(name, perf_counter() - started, len(batch.tags))
         return found
 
