@@ -87,7 +87,7 @@ def chosen(options: Namespace) -> tuple[Engine, Callable[[FilterTable], Any]]:
         engine: Engine = ENGINES.named(options.engine)
     except EngineRefused:
         skip(f"there is no engine {options.engine} here")
-    if options.engine == "ccm" and not import_module("tamis_papers.pcm").has_gpu():
+    if options.engine == "ccm" and not import_module("tamis.core.gpu").has_gpu():
         skip("there is no CUDA GPU")
     wanted = {
         "name_vector_bits": options.name_vector_bits,

@@ -31,8 +31,8 @@ def main() -> None:
     with phases("import"):
         from benchmarks.programs.tamis_matching import Searcher  # noqa: PLC0415
         from tamis import __version__  # noqa: PLC0415
-    if options.engine == "twigstacks-cuda":
-        from tamis_papers.twigstacks import has_gpu  # noqa: PLC0415 - imports CUDA
+    if options.engine.endswith("-cuda"):
+        from tamis.core.gpu import has_gpu  # noqa: PLC0415 - imports CUDA
 
         if not has_gpu():
             skip("there is no CUDA GPU")

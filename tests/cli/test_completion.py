@@ -47,7 +47,10 @@ def test_they_are_printed_and_a_shell_can_read_them(shell: str, tmp_path: Path) 
         (["match", "--unsupported", ""], {"refuse", "slow"}),
         (
             ["match", "--engine", ""],
-            set("auto automaton reference nfa stacks pma twigstacks twigstacks-cuda".split()),
+            {
+                *("auto", "automaton", "reference", "nfa", "stacks", "stacks-cuda", "pma"),
+                *("twigstacks", "twigstacks-cuda"),
+            },
         ),
         (["match-events", "--engine", "s"], {"signature", "sff"}),
         (["explain", "--strategy", "pa"], {f"path-sharing-f{end}" for end in ("", "w", "wr")}),

@@ -228,8 +228,8 @@ def _workload(options: dict[str, Any]) -> Any:
 
 def _event_engines() -> list[Any]:
     """Those that run on this machine."""
+    from tamis.core.gpu import has_gpu  # noqa: PLC0415
     from tamis.events.planner import ENGINES  # noqa: PLC0415
-    from tamis_papers.pcm import has_gpu  # noqa: PLC0415
 
     return [ENGINES.named(name) for name in ENGINES.names() if name != "ccm" or has_gpu()]
 

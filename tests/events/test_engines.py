@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from tamis.core.gpu import has_gpu
 from tamis.events.model import By, FilterTable
 from tamis.events.planner import ENGINES
-from tamis_papers.pcm import has_gpu
 from tests.support.drawn_events import EVENTS, answers, tables
 
 NAMES = [

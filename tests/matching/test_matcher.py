@@ -178,7 +178,7 @@ def test_engines_are_used_or_refused(caplog: pytest.LogCaptureFixture) -> None:
     ]
     with pytest.raises(
         EngineRefused,
-        match="auto, automaton, reference, nfa, stacks, pma, twigstacks, twigstacks-cuda",
+        match="auto, automaton, reference, nfa, stacks, stacks-cuda, pma, twigstacks, twigstacks-c",
     ):
         tamis.compile(ORDERS, engine="warp")
     message = re.escape("automaton does not: //order[name(.) = 'x']: it calls name()")

@@ -59,6 +59,7 @@ ENGINES = (
     "reference",
     "nfa",
     "stacks",
+    "stacks-cuda",
     "pma",
     "twigstacks",
     "twigstacks-cuda",

@@ -32,8 +32,11 @@ ENGINES = Choices(
     "engine",
     "tamis.engines",
     {
-        name: f"tamis.matching.engines.{name}:ENGINE"
-        for name in ("automaton", "reference", "nfa", "stacks")
+        **{
+            name: f"tamis.matching.engines.{name}:ENGINE"
+            for name in ("automaton", "reference", "nfa", "stacks")
+        },
+        "stacks-cuda": "tamis.matching.engines.stacks:CUDA",
     },
 )
 AUTOMATIC: tuple[Engine, ...] = (automaton.ENGINE, reference.ENGINE)
@@ -177,7 +180,7 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Assignment]:
     >>> plan([], "warp")
     Traceback (most recent call last):
     tamis.core.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, \
-reference, nfa, stacks, pma, twigstacks, twigstacks-cuda
+reference, nfa, stacks, stacks-cuda, pma, twigstacks, twigstacks-cuda
     """
     given = Queries.of(queries)
     unstreamed = unstreamed_of(given)

@@ -12,6 +12,7 @@ import numpy as np
 from numba import cuda as numba_cuda
 
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
+from tamis.core.gpu import on_device
 from tamis.core.index.matchset import MatchSet
 from tamis.events.model import EventBatch, Owners
 from tamis_papers.pcm import layout as at
@@ -190,12 +191,12 @@ class CcmSearcher:
         self._always = np.unique(owners.of[program.empty])
         self._singletons = singletons(owners.total)
         tables = program.tables
-        on_device = (
+        copied = (
             *(tables.constr_op, tables.constr_val, tables.constr_filter_id, tables.constr_bf),
             *(tables.sizes, tables.list_starts, tables.list_kinds, tables.list_values),
             *(tables.string_starts, tables.string_bytes, owners.of[program.numbers]),
         )
-        self._tables = tuple(map(_copied, on_device))
+        self._tables = tuple(map(on_device, copied))
         filters = len(tables.sizes)
         copy_bytes = 4 * filters + 2 * owners.total
         at_once = min(program.options.events_at_once, _LANE_BYTES_MAX // max(copy_bytes, 1))
@@ -210,7 +211,7 @@ class CcmSearcher:
             lane.finish()  # what is left of a batch that failed
         preparation = self._preparation
         events = preparation.begin(batch)
-        strings = _copied(batch.string_bytes)
+        strings = on_device(batch.string_bytes)
         fine = np.flatnonzero(events.is_error == 0)
         owners = np.tile(self._always.astype(np.int64), len(fine))
         found: list[tuple[Int64, Int64]] = [(np.repeat(fine, len(self._always)), owners)]
@@ -241,13 +242,3 @@ class CcmSearcher:
         """Bytes of the room for work; the GPU's."""
         lanes = sum(lane.memory_usage() for lane in self._lanes)
         return lanes + sum(int(array.nbytes) for array in self._tables)
-
-
-def _copied(array: Any) -> Any:
-    """An array on the GPU, where none may be empty."""
-    return cuda.to_device(np.ascontiguousarray(array) if len(array) else np.zeros(1, array.dtype))
-
-
-def is_there() -> bool:
-    """Whether there is a GPU, or its simulator."""
-    return bool(cuda.is_available())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tamis.core.errors import EngineRefused, MissingExtra
+from tamis.core import gpu
 from tamis.core.lazy import importing
 from tamis.matching.engine import Engine, locates_nothing
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from tamis_papers.twigstacks.execute import TwigSearcher
     from tamis_papers.twigstacks.program import TwigOptions, TwigProgram
 
-__all__ = ["CUDA", "ENGINE", "TwigOptions", "has_gpu", "twigstacks", "twigstacks_cuda"]
+__all__ = ["CUDA", "ENGINE", "TwigOptions", "twigstacks", "twigstacks_cuda"]
 
 __getattr__ = importing(__name__, {"TwigOptions": "program"})
 
@@ -28,17 +27,9 @@ def refuses(query: Query) -> str | None:
     return refuses(query)
 
 
-def has_gpu() -> bool:
-    """Whether ``twigstacks-cuda`` can run here; the simulator counts."""
-    try:
-        return bool(_cuda().is_there())
-    except MissingExtra:
-        return False
-
-
 def twigstacks(options: TwigOptions | None = None) -> Engine:
     """The engine ``twigstacks``, which runs the paper's kernel on a core of the processor."""
-    return _engine("twigstacks", refuses, partial(_compile, options=options), _open)
+    return _engine(_OTHER, refuses, partial(_compile, options=options), _open)
 
 
 def twigstacks_cuda(options: TwigOptions | None = None) -> Engine:
@@ -48,7 +39,7 @@ def twigstacks_cuda(options: TwigOptions | None = None) -> Engine:
     needs for one is not installed.
     """
     compile = partial(_compile_for_gpu, options=options)
-    return _engine("twigstacks-cuda", _refuses_on_gpu, compile, _open_on_gpu)
+    return _engine(_CUDA, _refuses_on_gpu, compile, _open_on_gpu)
 
 
 def _engine(name: str, refuses: Any, compile: Any, searcher: Any) -> Engine:
@@ -64,10 +55,7 @@ def _engine(name: str, refuses: Any, compile: Any, searcher: Any) -> Engine:
     )
 
 
-_NO_GPU = (
-    "the engine twigstacks-cuda needs a CUDA GPU and its driver, and there is none: twigstacks is "
-    "the same algorithm on a core of the processor"
-)
+_CUDA, _OTHER = "twigstacks-cuda", "twigstacks"
 
 
 def _compile(queries: Sequence[Query], options: TwigOptions | None) -> TwigProgram:
@@ -82,26 +70,19 @@ def _open(program: TwigProgram, _cache_bytes: int) -> TwigSearcher:
     return TwigSearcher(program)
 
 
-def _cuda() -> Any:
-    if find_spec("numba_cuda") is None:
-        raise MissingExtra("cuda", "numba-cuda")
-    from tamis_papers.twigstacks import cuda  # noqa: PLC0415 - nothing else needs it
-
-    return cuda
-
-
 def _refuses_on_gpu(query: Query) -> str | None:
-    return refuses(query) if has_gpu() else _NO_GPU
+    return refuses(query) if gpu.has_gpu() else gpu.no_gpu(_CUDA, _OTHER)
 
 
 def _compile_for_gpu(queries: Sequence[Query], options: TwigOptions | None) -> TwigProgram:
-    if not _cuda().is_there():
-        raise EngineRefused(_NO_GPU)
+    gpu.require_gpu(_CUDA, _OTHER)
     return _compile(queries, options)
 
 
 def _open_on_gpu(program: TwigProgram, _cache_bytes: int) -> Any:
-    return _cuda().CudaTwigSearcher(program)
+    from tamis_papers.twigstacks.cuda import CudaTwigSearcher  # noqa: PLC0415 - few name it
+
+    return CudaTwigSearcher(program)
 
 
 ENGINE, CUDA = twigstacks(), twigstacks_cuda()

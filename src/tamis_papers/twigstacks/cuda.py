@@ -15,6 +15,7 @@ from numba import int32, uint8
 
 from tamis.core.arrays import Bytes, Int32, Int64, starts_of
 from tamis.core.errors import EngineRefused
+from tamis.core.gpu import on_device
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
@@ -297,7 +298,7 @@ class CudaTwigSearcher:
             raise EngineRefused("fewer levels, or a shorter stride, fit into shared memory")
         self.program = program
         self._encoder = Encoder(program)
-        self._arrays = tuple(map(_copied, program.arrays))
+        self._arrays = tuple(map(on_device, program.arrays))
         self._lanes = [_Lane(program) for _ in range(program.options.streams)]
 
     def match(
@@ -334,13 +335,3 @@ def shared_bytes(options: TwigOptions, columns: int) -> int:
     """Bytes of shared memory that a block of threads takes: events, cells and lower levels."""
     of_column = options.levels + (CELL_BYTES if options.has_atomics else 0)
     return options.stride * EVENT_BYTES + of_column * columns
-
-
-def _copied(array: Any) -> Any:
-    """An array on the GPU, where none may be empty."""
-    return cuda.to_device(np.ascontiguousarray(array) if len(array) else np.zeros(1, array.dtype))
-
-
-def is_there() -> bool:
-    """Whether there is a GPU, or its simulator."""
-    return bool(cuda.is_available())

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tamis.core.gpu import has_gpu
 from tamis.events.encode import encode
 from tamis.events.engines import reference
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.language.constraints import Constraint
-from tamis_papers.pcm import PcmOptions, ccm, has_gpu
+from tamis_papers.pcm import PcmOptions, ccm
 from tamis_papers.pcm import cuda as at_work
 from tests.papers.pcm.test_drawn import events_of, of_numbers
 from tests.support.drawn_events import answers

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tamis
+from tamis.core import gpu
 from tamis.core.errors import EngineRefused, MissingExtra
 from tamis.events.model import TableBuilder
 from tamis_papers import pcm
@@ -61,8 +62,8 @@ def test_no_gpu() -> None:
 
 
 def test_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pcm, "find_spec", lambda name: None)
-    assert not pcm.has_gpu()
+    monkeypatch.setattr(gpu, "find_spec", lambda name: None)
+    assert not gpu.has_gpu()
     with pytest.raises(MissingExtra, match=r"numba-cuda, .* pip install 'tamis\[cuda\]'"):
         pcm.CCM.compile(TableBuilder().freeze())
 
@@ -71,8 +72,8 @@ def test_refused_is_a_usage_error() -> None:
     assert issubclass(EngineRefused, tamis.core.errors.UsageError)
 
 
-def test_only_one_module_imports_cuda() -> None:
-    """Of Numba's; and those that match without a GPU do not import it by the way."""
+def test_few_modules_import_cuda() -> None:
+    """One of each engine, and those that match without a GPU do not import it by the way."""
     found = set()
     for path in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -83,7 +84,8 @@ def test_only_one_module_imports_cuda() -> None:
                 imported = [f"{node.module}.{alias.name}" for alias in node.names]
             if any(name.startswith(("numba.cuda", "numba_cuda", "cuda")) for name in imported):
                 found.add(path.relative_to(SOURCES).as_posix())
-    assert found == {"tamis_papers/pcm/cuda.py", "tamis_papers/twigstacks/cuda.py"}
+    engines = ("tamis/matching/engines/stacks", "tamis_papers/pcm", "tamis_papers/twigstacks")
+    assert found == {"tamis/core/gpu.py", *(f"{engine}/cuda.py" for engine in engines)}
     loaded = printed(
         "-c",
         "import sys\n"

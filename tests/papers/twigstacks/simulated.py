@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from unittest.mock import patch
 
 from tamis.core.errors import EngineRefused
+from tamis.core.gpu import has_gpu
 from tamis.matching.engines.reference import ENGINE as REFERENCE
-from tamis_papers.twigstacks import TwigOptions, cuda, has_gpu, twigstacks_cuda
+from tamis_papers.twigstacks import TwigOptions, cuda, twigstacks_cuda
 from tests.papers.twigstacks.drawing import TRAP, answers, drawn_twigs, drawn_xml
 from tests.papers.twigstacks.test_twigstacks import ERRATA
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tamis.core import gpu
 from tamis.core.errors import EngineRefused
 from tamis.language.xpath import parse
 from tamis.matching.engines.reference import ENGINE as REFERENCE
@@ -18,9 +19,7 @@ from tests.papers.twigstacks.drawing import TRAP, answers, drawn_twigs, drawn_xm
 from tests.papers.twigstacks.test_twigstacks import ERRATA
 from tests.support.simt import Fault, Fix
 
-needs_cuda = pytest.mark.skipif(
-    twigstacks.find_spec("numba_cuda") is None, reason="needs the extra cuda"
-)
+needs_cuda = pytest.mark.skipif(gpu.find_spec("numba_cuda") is None, reason="needs the extra cuda")
 SMALL = TwigOptions(block=12, levels=3, stride=4)
 ATOMICS = SMALL._replace(has_atomics=True)
 TWIGS = ["/a//c[.//d]/e", "/a//c//d", "//a[b]/c", "//a[b][.//c]", "//a//a", "//*[*/*]", "/a/b"]
@@ -195,8 +194,8 @@ def test_ablations(modelled: list[dict[str, Any]]) -> None:
 
 
 def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twigstacks, "find_spec", lambda name: None)
-    assert not twigstacks.has_gpu()
+    monkeypatch.setattr(gpu, "find_spec", lambda name: None)
+    assert not gpu.has_gpu()
     refused = twigstacks.CUDA.refuses(parse("//a"))
     assert refused is not None
     assert refused.startswith("the engine twigstacks-cuda needs a CUDA GPU")

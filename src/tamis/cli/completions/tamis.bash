@@ -6,7 +6,7 @@ _tamis() {
     [ "$command" = workload ] && [ "$COMP_CWORD" -gt 2 ] &&
         command="$command ${COMP_WORDS[2]}"
     case "$command $previous" in
-        'match --engine') words='auto automaton reference nfa stacks pma twigstacks twigstacks-cuda' ;;
+        'match --engine') words='auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda' ;;
         'match --declared-encoding') words='check ignore' ;;
         'match --unsupported') words='refuse slow' ;;
         'match-events --engine') words='auto signature reference sff ocm ccm' ;;
@@ -20,7 +20,7 @@ _tamis() {
         'select --unsupported') words='refuse slow' ;;
         'explain --declared-encoding') words='check ignore' ;;
         'explain --strategy') words='auto relative path-sharing-f path-sharing-fw path-sharing-fwr plan-sharing reference' ;;
-        'run --engine') words='auto automaton reference nfa stacks pma twigstacks twigstacks-cuda' ;;
+        'run --engine') words='auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda' ;;
         'run --unsupported') words='refuse slow' ;;
         'run --declared-encoding') words='check ignore' ;;
         'schema --format') words='text json paths dot svg' ;;

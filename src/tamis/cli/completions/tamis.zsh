@@ -169,7 +169,7 @@ _tamis_run() {
         '(--program)--program=[A program that tamis compile saved]:FILE:_files' \
         '(--record)--record=[Match each outermost element with this tag as a separate document]:TAG: ' \
         '(--master)--master=[The URL of the Spark cluster]:URL: ' \
-        '(--engine)--engine=[The engine]:NAME:(auto automaton reference nfa stacks pma twigstacks twigstacks-cuda)' \
+        '(--engine)--engine=[The engine]:NAME:(auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda)' \
         '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
         '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
         '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
@@ -320,7 +320,7 @@ _tamis_match() {
         '(--root)--root=[The root element of documents]:NAME: ' \
         '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
         '(--dtd-trust)--dtd-trust[Assume that every document is valid]' \
-        '(--engine)--engine=[The engine]:NAME:(auto automaton reference nfa stacks pma twigstacks twigstacks-cuda)' \
+        '(--engine)--engine=[The engine]:NAME:(auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda)' \
         '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
         '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
         '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \

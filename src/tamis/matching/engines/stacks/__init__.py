@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tamis.core import gpu
 from tamis.language.model import Query
 from tamis.matching.engine import Engine, locates_nothing, refusal
 
 if TYPE_CHECKING:
+    from tamis.matching.engines.stacks.cuda import CudaStacksSearcher
     from tamis.matching.engines.stacks.execute import StacksSearcher
     from tamis.matching.engines.stacks.program import StacksProgram
 
-__all__ = ["ENGINE"]
+__all__ = ["CUDA", "ENGINE"]
 
 
 def refuses(query: Query) -> str | None:
@@ -63,3 +65,26 @@ ENGINE = Engine(
     heuristics=None,
     locates=locates_nothing,
 )
+
+_CUDA = "stacks-cuda"
+
+
+def _refuses_on_gpu(query: Query) -> str | None:
+    return refuses(query) if gpu.has_gpu() else gpu.no_gpu(_CUDA, ENGINE.name)
+
+
+def _compile_for_gpu(queries: Sequence[Query]) -> StacksProgram:
+    gpu.require_gpu(_CUDA, ENGINE.name)
+    return compile_queries(queries)
+
+
+def _searcher_on_gpu(program: StacksProgram, _cache_bytes: int) -> CudaStacksSearcher:
+    from tamis.matching.engines.stacks.cuda import CudaStacksSearcher  # noqa: PLC0415 - few name it
+
+    return CudaStacksSearcher(program)
+
+
+CUDA = ENGINE._replace(
+    name=_CUDA, refuses=_refuses_on_gpu, compile=_compile_for_gpu, searcher=_searcher_on_gpu
+)
+"""The same on a GPU. It refuses all queries where there is none."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, Words, freeze, starts_of
 from tamis.core.index.matchset import MatchSet, Which
-from tamis.core.kernel.blocks import BLOCK, aligned
+from tamis.core.kernel.blocks import aligned
 from tamis.core.kernel.state import State, zeros
 from tamis.core.kernel.table import slots_for
 from tamis.documents.batch import DocumentBatch
@@ -30,27 +30,32 @@ _SUBTREES_MIN = 64
 
 
 class StacksSearcher:
-    """Answers batches with a program, in one thread at a time."""
+    """Answers batches with a program, in one thread at a time.
 
-    def __init__(self, program: StacksProgram) -> None:
+    Args:
+        subtrees: of a segment, where they are evaluated elsewhere; 0: as many as fit into a cache.
+    """
+
+    def __init__(self, program: StacksProgram, subtrees: int = 0) -> None:
         self.program = program
         self._names = _Names(program)
-        arrays = program.arrays
-        widest = int(np.diff(arrays.group_slots).max(initial=1)) * BLOCK
-        subtrees = max(_TOLD_BYTES // (8 * widest), _SUBTREES_MIN)
-        dag = zeros(at.Dag, subtrees, child_starts=subtrees + 1, slots=slots_for(subtrees))
+        told = 0
+        if not subtrees:
+            subtrees = max(_TOLD_BYTES // (8 * program.widest), _SUBTREES_MIN)
+            told = subtrees * program.widest
+        self._dag = zeros(at.Dag, subtrees, child_starts=subtrees + 1, slots=slots_for(subtrees))
         work = zeros(
             at.Work,
             _ROOM,
-            told=aligned(np.zeros(subtrees * widest, np.uint64)),
-            inner=aligned(np.zeros(widest, np.uint64)),
+            told=aligned(np.zeros(told, np.uint64)),
+            inner=aligned(np.zeros(program.widest, np.uint64)),
             levels=aligned(np.zeros(at.FIRST * program.row, np.uint64)),
             fact_at=len(program.facts),
         )
         together = [("open_symbols", "elements", "starts", "has_row")]
         self._state = _State(at.STATE_SIZE, at.WORK, work, together)
         self._state.register(at.PROGRAM, program.arrays)
-        self._state.register(at.DAG, dag)
+        self._state.register(at.DAG, self._dag)
         self._state.words[at.ROW] = program.row
 
     def memory_usage(self) -> int:
@@ -82,13 +87,17 @@ class StacksSearcher:
             program.queries,
         )
         state.register(at.READ, read)
-        state.run(run)
+        self._run(batch.documents)
         starts = state.arrays.set_starts[: words[at.SETS] + 1]
         members = state.arrays.members[: words[at.MEMBERS]].copy()
         has_set = sets >= 0
         matches = MatchSet(starts_of(has_set), sets[has_set], starts, members)
         freeze(*matches[:4])
         return matches
+
+    def _run(self, _documents: int) -> None:
+        """Answer the documents of a batch."""
+        self._state.run(run)
 
     def _facts(self, batch: DocumentBatch, vocabulary: Vocabulary) -> tuple[Int64, Int32]:
         """What is true of elements beside their names, by start event."""

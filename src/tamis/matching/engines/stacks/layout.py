@@ -29,7 +29,6 @@ from tamis.matching.engines.stacks.program import ProgramArrays
 
 BEGIN, COMPRESS, EVALUATE, COLLECT = range(4)
 """What is done with a segment, one after the other."""
-PHASES = 4
 
 NOTHING, SCRATCH, FIRST = range(3)
 """Rows of ``levels``: of zeros; of one element with facts; and of the document."""

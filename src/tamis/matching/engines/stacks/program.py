@@ -104,6 +104,11 @@ class StacksProgram(NamedTuple):
         """How many words a row has."""
         return len(self.any_element)
 
+    @property
+    def widest(self) -> int:
+        """How many words of a row a group has, at most; at least one block."""
+        return int(np.diff(self.arrays.group_slots).max(initial=1)) * BLOCK
+
     def memory_usage(self) -> int:
         """Bytes of the arrays."""
         arrays = (*self.arrays, *self.test_bits, self.queries, self.any_element, self.document)

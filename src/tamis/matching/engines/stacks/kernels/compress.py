@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.blocks import BLOCK
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.table import GOLDEN, slot_finder
@@ -240,3 +240,16 @@ def compress(state: Int64) -> int:
             full = close_document(state)
             state[at.DOCUMENT] += full == 0
     return full
+
+
+@kernel
+def list_heights(state: Int64, heights: Int32) -> None:
+    """How high each subtree of the segment is: 0 for one without any in it."""
+    starts, children = int64s(state, at.DAG.child_starts), int32s(state, at.WORK.children)
+    for subtree in range(state[at.SUBTREES]):
+        height = np.int64(0)
+        for index in range(starts[subtree], starts[subtree + 1]):
+            child = np.int64(children[index])
+            if child >= 0:
+                height = max(height, np.int64(heights[child]) + 1)
+        heights[subtree] = height

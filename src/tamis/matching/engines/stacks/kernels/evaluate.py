@@ -9,10 +9,11 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first, ones
-from tamis.core.kernel.blocks import BLOCK, Block, both, differing, either, load, store
+from tamis.core.kernel.blocks import BLOCK, either, load, store
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.stacks import layout as at
 from tamis.matching.engines.stacks.kernels.compress import compress
+from tamis.matching.engines.stacks.kernels.step import document_answers, tell
 
 # -- children --------------------------------------------------------------------------------------
 
@@ -92,80 +93,41 @@ def keep_open(state: Int64, begin: int, end: int) -> None:
 
 
 @inlined
-def edges_of(state: Int64) -> Any:
-    """The arrays of edges, taken out of the state once: a store might change it."""
-    return (
+def program_of(state: Int64) -> Any:
+    """The arrays of a program, taken out of the state once: a store might change it."""
+    edges = (
         int32s(state, at.PROGRAM.edge_starts),
         int32s(state, at.PROGRAM.edge_slots),
         uint64s(state, at.PROGRAM.unasked),
         int32s(state, at.PROGRAM.denials),
         uint64s(state, at.PROGRAM.denied),
     )
-
-
-@inlined
-def with_children(
-    satisfied: Block, inner: Words, begin: int, edges: Any, index: int, denies: bool
-) -> Block:
-    """Those of some twigs whose node has all children that it asks for, and none that it denies."""
-    starts, slots, unasked, denials, denied = edges
-    for edge in range(starts[index], starts[index + 1]):
-        child = load(inner, np.int64(slots[edge]) * BLOCK - begin)
-        if denies and denials[edge] >= 0:
-            child = differing(child, load(denied, np.int64(denials[edge]) * BLOCK))
-        satisfied = both(satisfied, either(child, load(unasked, edge * BLOCK)))
-    return satisfied
-
-
-@inlined
-def with_told(known: Block, told: Words, place: int, width: int, children: Any) -> Block:
-    """What is known of one node inside an element, and what its children tell of it."""
-    numbers, child, end = children
-    while child < end:
-        known = either(known, load(told, np.int64(numbers[child]) * width + place))
-        child += 1
-    return known
+    owns, own = int32s(state, at.PROGRAM.owns), uint64s(state, at.PROGRAM.own)
+    return uint64s(state, at.PROGRAM.below), owns, own, edges
 
 
 @called
-def evaluate_group(state: Int64, group: int) -> None:
+def evaluate_group(state: Int64, number: int) -> None:
     """What all subtrees of the segment tell, of the nodes of one group; answers of documents."""
     slots, symbols = int32s(state, at.PROGRAM.group_slots), int32s(state, at.DAG.symbols)
     starts, children = int64s(state, at.DAG.child_starts), int32s(state, at.WORK.children)
     passing, levels = uint64s(state, at.READ.tests), uint64s(state, at.WORK.levels)
-    told, inner = uint64s(state, at.WORK.told), uint64s(state, at.WORK.inner)
-    below, edges = uint64s(state, at.PROGRAM.below), edges_of(state)
-    owns, own = int32s(state, at.PROGRAM.owns), uint64s(state, at.PROGRAM.own)
-    answers, groups = uint64s(state, at.WORK.answers), np.int64(len(slots) - 1)
-    denies = uint8s(state, at.PROGRAM.is_general)[group] != 0
-    begin, end = np.int64(slots[group]) * BLOCK, np.int64(slots[group + 1]) * BLOCK
-    width, row_words = end - begin, state[at.ROW]
-    answer = group * BLOCK
+    told, program = (uint64s(state, at.WORK.told), 0), program_of(state)
+    twigs, answers = uint64s(state, at.PROGRAM.twigs), uint64s(state, at.WORK.answers)
+    begin, end = np.int64(slots[number]) * BLOCK, np.int64(slots[number + 1]) * BLOCK
+    group = (number, begin, end, uint8s(state, at.PROGRAM.is_general)[number] != 0)
+    inner = (uint64s(state, at.WORK.inner), -begin)
+    row_words, answer, answer_words = state[at.ROW], number * BLOCK, (len(slots) - 1) * BLOCK
     for subtree in range(state[at.SUBTREES]):
         last = starts[subtree + 1]
-        child = end_of_facts(children, starts[subtree], last)
-        row = row_with_facts(state, subtree, begin, end, (starts[subtree], child)) * row_words
-        tests = np.int64(symbols[subtree]) * row_words
-        place = end
-        while place > begin:  # children first
-            place -= BLOCK
-            slot = place // BLOCK
-            here = load(levels, row + place)
-            here = with_told(here, told, place - begin, width, (children, child, last))
-            store(inner, place - begin, here)
-            satisfied = load(passing, tests + place)
-            satisfied = with_children(satisfied, inner, begin, edges, slot + group, denies)
-            if denies and owns[slot] >= 0:
-                mine = both(satisfied, load(own, np.int64(owns[slot]) * BLOCK))
-                store(inner, place - begin, either(here, mine))
-                satisfied = differing(satisfied, mine)
-            satisfied = either(satisfied, both(here, load(below, place)))
-            store(told, subtree * width + place - begin, satisfied)
+        first = end_of_facts(children, starts[subtree], last)
+        row = row_with_facts(state, subtree, begin, end, (starts[subtree], first))
+        tests = (passing, np.int64(symbols[subtree]) * row_words)
+        below = (children, first, last)
+        tell(program, group, ((levels, row * row_words), tests, below, subtree), told, inner)
         if symbols[subtree] == state[at.DOCUMENT_SYMBOL]:
-            asked = load(uint64s(state, at.PROGRAM.twigs), group * BLOCK)
-            asked = with_children(asked, inner, begin, edges, end // BLOCK + group, True)
-            store(answers, answer, asked)
-            answer += groups * BLOCK
+            store(answers, answer, document_answers(program, twigs, group, inner))
+            answer += answer_words
     keep_open(state, begin, end)
 
 
@@ -176,13 +138,14 @@ def evaluate(state: Int64) -> int:
         return at.WORK.levels
     for group in range(len(uint8s(state, at.PROGRAM.is_general))):
         evaluate_group(state, group)
+    state[at.PHASE] = at.COLLECT
     return 0
 
 
 # -- segments --------------------------------------------------------------------------------------
 
 
-@called
+@kernel
 def collect(state: Int64) -> int:
     """List the queries that are true of each distinct document; or the field of a full array."""
     answers, members = uint64s(state, at.WORK.answers), int32s(state, at.WORK.members)
@@ -203,6 +166,7 @@ def collect(state: Int64) -> int:
                 bits &= bits - U(1)
         starts[each + 1] = used
     state[at.SEGMENT_SETS], state[at.MEMBERS] = state[at.SETS], used
+    state[at.PHASE] = at.BEGIN
     return 0
 
 
@@ -219,19 +183,27 @@ def begin_segment(state: Int64) -> None:
 
 
 @kernel
+def compress_segment(state: Int64) -> int:
+    """List the subtrees of the next documents, until a segment is full; or a full array's field."""
+    if state[at.PHASE] == at.BEGIN:
+        begin_segment(state)
+        state[at.PHASE] = at.COMPRESS
+    full = compress(state)
+    if full == 0:
+        state[at.PHASE] = at.EVALUATE
+    return full
+
+
+@kernel
 def run(state: Int64) -> int:
     """Answer the documents of a batch, from the next one on; or the field of a full array."""
     documents = len(int64s(state, at.READ.document_starts)) - 1
     full = 0
     while full == 0 and (state[at.DOCUMENT] < documents or state[at.PHASE] != at.BEGIN):
-        if state[at.PHASE] == at.BEGIN:
-            begin_segment(state)
-        elif state[at.PHASE] == at.COMPRESS:
-            full = compress(state)
-        elif state[at.PHASE] == at.EVALUATE:
+        if state[at.PHASE] == at.EVALUATE:
             full = evaluate(state)
-        else:
+        elif state[at.PHASE] == at.COLLECT:
             full = collect(state)
-        if full == 0:
-            state[at.PHASE] = (state[at.PHASE] + 1) % at.PHASES
+        else:
+            full = compress_segment(state)
     return full
