@@ -231,13 +231,20 @@ _WANTED = ("ratio", "seconds", "megabytes_per_second", "microseconds_per_event")
 
 
 def _sweep(name: str, table: dict[str, Any]) -> list[Workload]:
-    """A workload for each of the points; what all of them have is declared once."""
-    _known(table, f"axis rates points {_WORKLOAD_KEYS}", f"sweep {name}")
+    """A workload for each of the points; what all of them have is declared once.
+
+    Where only one value changes, ``each`` names it and points are numbers.
+    """
+    _known(table, f"axis each rates points {_WORKLOAD_KEYS}", f"sweep {name}")
     if not table.get("axis") or not table.get("points"):
         raise DeclarationError(f"sweep {name} has no axis or no points")
-    common = {key: value for key, value in table.items() if key not in ("axis", "rates", "points")}
+    common = {key: table[key] for key in table if key in _WORKLOAD_KEYS.split()}
+    points = table["points"]
+    if "each" in table:
+        whole, _, key = table["each"].partition(".")
+        points = [{"at": value, whole: {key: value}} for value in points]
     workloads = []
-    for point in table["points"]:
+    for point in points:
         _known(point, f"at {_WORKLOAD_KEYS}", f"a point of {name}")
         if "at" not in point:
             raise DeclarationError(f"a point of {name} does not say where it is: at = …")

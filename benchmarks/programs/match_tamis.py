@@ -1,7 +1,7 @@
 """Tamis's engine, its phases one after the other as a matcher goes through them.
 
     python -m benchmarks.programs.match_tamis DOCUMENTS WARMUP SUBSCRIPTIONS
-        [--engine NAME] [--record TAG] [--nodes first|all]
+        [--engine NAME] [--record TAG] [--nodes first|all] [--twigstacks OPTIONS]
 
 Kernels are loaded before (``load``), with subscriptions and a document of their own, so ``cold`` is
 the pass over the first documents with an engine whose cache is empty; what it cached of them
@@ -10,6 +10,7 @@ is known in the pass that is measured, over others.
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 
 from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions, skip
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--record", default="")
     parser.add_argument("--nodes", choices=("first", "all"))
+    parser.add_argument("--twigstacks", type=json.loads, help="of twigstacks-cuda: TwigOptions")
     options = parser.parse_args()
     measured, before = read_folder(options.documents), read_folder(options.warmup)
     pairs = read_subscriptions(options.subscriptions)
@@ -36,6 +38,10 @@ def main() -> None:
 
         if not has_gpu():
             skip("there is no CUDA GPU")
+    if options.twigstacks:
+        from tamis_papers import twigstacks  # noqa: PLC0415
+
+        twigstacks.CUDA = twigstacks.twigstacks_cuda(twigstacks.TwigOptions(**options.twigstacks))
     known = _ANY[: 1 if options.engine.startswith("twigstacks") else None]
     with phases("load"):
         Searcher(known, options.engine, Phases(), options.nodes).answer(

@@ -33,6 +33,7 @@ def test_all_experiments_can_be_read() -> None:
         "events-rivals",
         "events-system",
         "generators",
+        "gpu-ablations",
         "gpu-events",
         "gpu-twigs",
         "matching",
