@@ -148,6 +148,19 @@ def test_a_sweep(tmp_path: Path) -> None:
     assert (second.programs, second.repetitions, second.zero) == (("p",), 2, ("matches",))
 
 
+def test_a_sweep_of_one_value(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    start, _ = SWEEP.split("points = ")
+    path.write_text(f'{start}each = "filters.names"\npoints = [10, 1_000]\n')
+    workloads = load(path).workloads
+    assert [each.name for each in workloads] == ["names-10", "names-1000"]
+    assert [each.filters["names"] for each in workloads] == [10, 1000]
+    assert all(each.filters["interfaces"] == 2 for each in workloads)
+    path.write_text(f'{start}each = "names"\npoints = [10]\n')
+    with pytest.raises(DeclarationError, match="a point of names has what nobody knows: names"):
+        load(path)
+
+
 def test_an_experiment_that_is_not_there() -> None:
     with pytest.raises(DeclarationError, match="there is no experiment warp: automaton, "):
         load(EXPERIMENTS / "warp.toml")

@@ -86,6 +86,27 @@ def test_engines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "compile ms" in text
 
 
+def test_options_of_the_gpu_papers_engine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("numba_cuda", reason="needs the extra cuda")
+    words = "-m benchmarks.programs.match_tamis {documents} {warmup} {subscriptions}"
+    options = """--engine twigstacks-cuda --twigstacks '{{"levels": 99999}}'"""
+    command = f"env NUMBA_ENABLE_CUDASIM=1 {{python}} {words} {options}"
+    path = tmp_path / "options.toml"
+    path.write_text(f"""
+about = "x"
+measure = ["match"]
+[programs]
+twigstacks.command = {json.dumps(command)}
+[workloads.tiny]
+documents = {{ kind = "dtd", dtd = "<!ELEMENT a (a?)>", depth = 3, size = 20, warmup = 20 }}
+subscriptions = {{ kind = "twigs", count = 1, sizes = [[1, 0]] }}
+""")
+    assert main([str(path)]) == 1
+    assert "fewer levels, or a shorter stride, fit into shared memory" in capsys.readouterr().out
+
+
 def test_the_status_is_of_answers(
     tmp_path: Path,
     data: Path,
