@@ -1,12 +1,12 @@
-"""A model of both papers' kernels on named GPUs. Nothing is measured, and no GPU is needed.
+"""A model of the CUDA kernels on named GPUs. Nothing is measured, and no GPU is needed.
 
     python -m benchmarks.gpu_model
 
 Prints a line of JSON for each kernel and architecture, and for each ablation of the GPU paper:
 children's matches in arrays or with atomics, block sizes, streams. Instructions are counted in the
 PTX that Numba makes, along the shortest way through the code that does one event and column
-(twigstacks) or one constraint (CCM); registers are those that ``ptxas`` gives. The extra ``cuda``
-is needed.
+(twigstacks), one node of 64 twigs (stacks) or one constraint (CCM); registers are those that
+``ptxas`` gives. The extra ``cuda`` is needed.
 
 The model takes the larger of two times: integer instructions at the rate of the multiprocessors,
 and bytes at the rate of the memory. It leaves out waiting: for barriers, for memory, for launches.
@@ -99,6 +99,18 @@ def ccm_ptx(cc: tuple[int, int]) -> str:
     lines, counts, marks = types.int64[:, ::1], types.uint32[:, ::1], types.uint8[:, ::1]
     tables = (uint8s, int64s, int32s, uint64s, int32s, int64s, uint8s, int64s, int64s, uint8s)
     signature = (lines, number, uint64s, uint8s, *tables, int32s, counts, marks, number, number)
+    return ptx_of(cuda.evaluate, signature, cc)
+
+
+def stacks_ptx(cc: tuple[int, int]) -> str:
+    """The PTX of the product's kernel."""
+    from numba import types  # noqa: PLC0415 - the extra cuda
+
+    from tamis.matching.engines.stacks import cuda  # noqa: PLC0415
+
+    int32s, uint64s, number = types.int32[::1], types.uint64[::1], types.int64
+    first = (number, number, int32s, number, number, number, number)
+    signature = (*first, int32s, uint64s, uint64s, number, uint64s, uint64s, uint64s)
     return ptx_of(cuda.evaluate, signature, cc)
 
 
@@ -236,9 +248,33 @@ def twigstacks_counts(ptx: str) -> dict[str, float]:
     return {"start": push, "end": pop, "child": min(loops) / 4 if loops else 0}
 
 
-def _is_in_loop(graph: Graph, block: int) -> bool:
+def stacks_counts(ptx: str) -> dict[str, float]:
+    """Instructions of a thread for a slot of a group, for each of its edges, and for each child.
+
+    Each is a loop: the one that stores; those that load from shared memory, and from global memory
+    alone. Loops are unrolled, so loads are counted.
+    """
+    graph = Graph(ptx)
+    counts = {"slot": float("inf"), "edge": float("inf"), "child": float("inf")}
+    for block in range(len(graph.lines)):
+        if not _is_in_loop(graph, block, ""):
+            continue
+        cost, way = graph.way(block, {block}, "")
+        lines = [line for each in way[1:] for line in graph.lines[each]]
+        shared = sum("ld.shared" in line for line in lines)
+        loads = sum("ld.global.u64" in line for line in lines)
+        if any("st.shared" in line for line in lines):
+            counts["slot"] = min(counts["slot"], cost)
+        elif shared:
+            counts["edge"] = min(counts["edge"], cost / shared)
+        elif loads:
+            counts["child"] = min(counts["child"], cost / loads)
+    return counts
+
+
+def _is_in_loop(graph: Graph, block: int, without: str = "bar.sync") -> bool:
     try:
-        graph.way(block, {block}, "bar.sync")
+        graph.way(block, {block}, without)
     except AssertionError:
         return False
     return True
@@ -409,6 +445,36 @@ def scheduled(chunks: Sequence[tuple[float, ...]], streams: int) -> float:
     return max(ends)
 
 
+def stacks() -> Iterator[dict[str, Any]]:
+    """Distinct subtrees a second: 2,048 twigs of 15 nodes in 4 groups, elements of two children."""
+    from tamis.core.kernel.blocks import BLOCK  # noqa: PLC0415 - the extra cuda
+
+    groups, slots, edges, children, block = 4, 15, 56, 2, 64
+    for card in CARDS:
+        ptx = stacks_ptx(card.cc)
+        numbers, counts = resources_of(ptx, card.cc), stacks_counts(ptx)
+        each_slot = counts["slot"] + children * counts["child"]
+        instructions = groups * BLOCK * (slots * each_slot + edges * counts["edge"])
+        shared = block * slots * 8
+        # What is told is written, and read where the subtree is a child; the rest is in caches.
+        moved = groups * BLOCK * 8 * slots * (1 + children)
+        yield {
+            "kernel": "stacks",
+            "card": card.name,
+            **numbers,
+            "shared_bytes": shared,
+            **occupancy(numbers["registers"], card, block, shared),
+            "calls": ptx.count("call.uni"),
+            "barriers": ptx.count("bar.sync"),
+            "instructions": counts,
+            "instructions_per_subtree": instructions,
+            "global_bytes_per_subtree": moved,
+            "model_subtrees_per_s": round(
+                min(_instructions_per_s(card) / instructions, card.memory_gb_s * 1e9 / moved)
+            ),
+        }
+
+
 def ccm() -> Iterator[dict[str, Any]]:
     """Microseconds an event of the PCM paper's default scenario."""
     import numpy as np  # noqa: PLC0415
@@ -458,7 +524,13 @@ def main() -> None:
     import numba_cuda  # noqa: F401, PLC0415 - registers the target
 
     compiled = twigstacks_compiled()
-    for found in (*twigstacks(compiled), *block_sizes(compiled), *streams(compiled), *ccm()):
+    for found in (
+        *twigstacks(compiled),
+        *block_sizes(compiled),
+        *streams(compiled),
+        *stacks(),
+        *ccm(),
+    ):
         print(json.dumps(found))
 
 
