@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import platform
+import shutil
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from benchmarks.declared import Experiment
 from benchmarks.running import ROOT
 
-_PACKAGES = ("tamis", "numpy", "numba", "llvmlite", "lxml", "pygixml")
+_PACKAGES = ("tamis", "numpy", "numba", "numba-cuda", "llvmlite", "lxml", "pygixml")
 
 
 def record(experiment: Experiment, workloads: dict[str, Any], load: float) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def machine(load: float) -> dict[str, Any]:
     return {
         "processor": processor(),
         "cores": os.cpu_count(),
+        "gpus": gpus(),
         "system": f"{platform.system()} {platform.machine()}",
         "load": round(load, 2),
     }
@@ -59,6 +61,15 @@ def processor() -> str:
         return platform.processor() or platform.machine()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
+
+
+def gpus() -> list[str]:
+    """The names of GPUs and of their driver."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return []
+    query = [tool, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    return subprocess.run(query, check=False, capture_output=True, text=True).stdout.splitlines()
 
 
 def versions() -> dict[str, str]:
