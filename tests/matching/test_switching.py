@@ -44,7 +44,7 @@ def test_answers_are_the_same(others: list[str], monkeypatch: pytest.MonkeyPatch
     choose = planner._without_cache
 
     def at_once(queries: Queries) -> switching.WithoutCache:
-        return choose(queries)._replace(compile_seconds=0.0, least_cost=0.0)
+        return choose(queries)._replace(compile_seconds=0.0)
 
     monkeypatch.setattr(switching, "COMPILE_MIN", 0.0)
     monkeypatch.setattr(planner, "_without_cache", at_once)
@@ -85,7 +85,7 @@ def chosen(engine: Engine, queries: Queries) -> Callable[[], switching.WithoutCa
         numbers = np.arange(len(queries), dtype=np.int32)
         return [(planner.Assignment(engine, queries, numbers), engine.compile(queries))]
 
-    return lambda: switching.WithoutCache(compile, 0.02, 0.0)
+    return lambda: switching.WithoutCache(compile, 0.02)
 
 
 class Clock:
@@ -147,21 +147,23 @@ def test_the_cheaper_one_answers(cheap: str, monkeypatch: pytest.MonkeyPatch) ->
     assert cached.events > 0 < direct.events
 
 
-def test_what_learns_nothing_new_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where documents repeat themselves, no other engine is compiled."""
+def test_what_learns_nothing_new_is_tried_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where documents repeat themselves, compiling another engine takes a tenth of the time."""
     clock = Clock()
     monkeypatch.setattr(switching, "perf_counter", clock)
-    cached = Worker(clock, {"a": 1.0}, learns=False)
+    batch = batch_of(["<a><b/></a>"] * 50, vocabulary := Vocabulary())
+    cached = Worker(clock, {"a": 0.02 / len(batch.tags)}, learns=False)
     queries = Queries.of([parse("//x")])
     program: Any = reference.compile_queries(queries)
     switch = switching.Switch(chosen(reference.ENGINE, queries), program)
     searcher = switching.SwitchedSearcher(switch, cached, 0)
-    vocabulary = Vocabulary()
-    batch = batch_of(["<a><b/></a>"] * 50, vocabulary)
-    for _ in range(10):
+    for _ in range(9):
         assert searcher.match(batch, vocabulary).documents == 50
     assert switch.is_open
     assert not switch.direct()
+    searcher.match(batch, vocabulary)
+    searcher.match(batch, vocabulary)
+    assert switch.direct()
 
 
 def test_a_cleared_cache_counts_as_new_states(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +188,6 @@ def test_what_reads_more_is_left_out() -> None:
     queries = Queries.of([parse("//x[@a = 'y']")])
     program: Any = reference.compile_queries(queries)._replace(projection=Projection())
     switch = switching.Switch(chosen(reference.ENGINE, queries), program)
-    switch.add_lost(1e9, 1)
+    switch.add_lost(1e9)
     assert not switch.direct()
     assert not switch.is_open

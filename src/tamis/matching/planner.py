@@ -14,9 +14,7 @@ from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32
 from tamis.core.errors import BadSubscriptions, EngineRefused
 from tamis.core.index import Choices
-from tamis.core.kernel.blocks import BLOCK_BITS
 from tamis.language.model import Query
-from tamis.language.plain import KIND_BITS, STEP
 from tamis.language.queries import Queries
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.engine import Engine, Program, Searcher, UnusableQueries, refusal
@@ -96,10 +94,6 @@ def compile_assignment(
     return assignment, program
 
 
-BLOCK_SECONDS = 3e-10
-"""What a block of stacks takes, at least, for each event: most subtrees are like another one."""
-
-
 def with_switch(assignment: Assignment, program: Program) -> Assignment:
     """The automaton's queries, for it or an engine without a cache, by what documents cost.
 
@@ -123,15 +117,9 @@ def _without_cache(queries: Queries) -> WithoutCache:
     """The engine without a cache, for some queries: stacks are the fastest on all documents."""
     from tamis.matching.switching import COMPILE_MIN, WithoutCache  # noqa: PLC0415 - kernels
 
-    plain, others = queries.plain, len(queries.others)
-    words = len(plain.code) + 20 * others
-    plain_steps = int(np.count_nonzero(plain.code & ((1 << KIND_BITS) - 1) == STEP))
-    blocks = (plain_steps + 8 * others) / BLOCK_BITS
-    return WithoutCache(
-        compile=lambda: _compiled_without_cache(queries),
-        compile_seconds=COMPILE_MIN + words * 1.8e-6,
-        least_cost=blocks * BLOCK_SECONDS,
-    )
+    words = len(queries.plain.code) + 20 * len(queries.others)
+    compile_seconds = COMPILE_MIN + words * 1.8e-6
+    return WithoutCache(lambda: _compiled_without_cache(queries), compile_seconds)
 
 
 def _compiled_without_cache(queries: Queries) -> list[CompiledAssignment]:

@@ -6,12 +6,13 @@ documents. What documents are like is known only once they are there. So a :clas
 begins with the automaton and measures seconds for each event, apart for each *kind* of document
 (by the names of root elements):
 
-* Where many states are new, the time that they take counts as lost. Once so much is lost as it
-  takes to compile an engine without a cache, that engine is compiled, and tried on a few documents.
-  So what is compiled in vain at most doubles the time.
+* Where many states are new, the time that they take counts as lost; elsewhere a tenth of it does.
+  Once so much is lost as it takes to compile an engine without a cache, that engine is compiled,
+  and tried on a few documents. So what is compiled in vain at most doubles the time, and takes a
+  tenth of it where documents repeat themselves.
 * From then on the cheaper one answers. The other one gets a few documents whenever it has to be
-  measured again: a share of the time (``PROBED``) is spent on that. What the automaton learns of
-  these documents is not lost: once it is the cheaper one again, it answers.
+  measured again: a share of the time (``PROBED``) is spent on that, less if it is much dearer. What
+  the automaton learns of these documents is not lost: once it is the cheaper one again, it answers.
 
 When not to use this: an engine that is named is used.
 """
@@ -42,11 +43,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("tamis")
 
 PROBED = 0.06
-"""The share of the time in which the engine that is not the cheapest is measured again."""
+"""The share of the time in which the engine that is not the cheapest is measured again, at most."""
+TRIED = 0.1
+"""The share of the automaton's time that counts as lost where few states are new."""
 SAMPLE_EVENTS = 20_000
 """How many events are enough to measure an engine."""
 NEW_STATES = 0.02
-"""States that are new, an event, from which on the automaton's time counts as lost."""
+"""States that are new, an event, from which on all of the automaton's time counts as lost."""
 COMPILE_MIN = 0.02
 """Seconds that it takes to compile any queries."""
 _WEIGHT = 0.3
@@ -82,7 +85,8 @@ class Costs:
         if self.unspent >= needed:
             self.unspent -= needed
             return other, sample
-        self.unspent += PROBED * known * len(batch.tags)
+        share = PROBED if cost is None else PROBED * known / cost
+        self.unspent += share * known * len(batch.tags)
         return best, batch.documents
 
 
@@ -92,19 +96,17 @@ class WithoutCache(NamedTuple):
     Attributes:
         compile: compiles them; what the engine refuses is for another one.
         compile_seconds: how long that takes, about.
-        least_cost: in seconds an event, the least that the engine may cost.
     """
 
     compile: Callable[[], Sequence[CompiledAssignment]]
     compile_seconds: float
-    least_cost: float
 
 
 class Switch:
     """The engine without a cache beside a program of the automaton, for all threads.
 
     Args:
-        choose: which engine it is; asked once documents bring new states.
+        choose: which engine it is; asked once some time is lost.
         program: of the automaton.
 
     Attributes:
@@ -121,10 +123,9 @@ class Switch:
         self._direct: Sequence[CompiledAssignment] = ()
         self._lock = threading.Lock()
 
-    def add_lost(self, seconds: float, events: int) -> None:
-        """Count seconds of the automaton for some events, of which many brought new states."""
-        if self._lost < COMPILE_MIN or seconds > self._choose().least_cost * events:
-            self._lost += seconds
+    def add_lost(self, seconds: float) -> None:
+        """Count seconds of the automaton in which another engine might have taken fewer."""
+        self._lost += seconds
         self.direct()  # compiled now, it answers the next documents at once
 
     def direct(self) -> Sequence[CompiledAssignment]:
@@ -212,9 +213,11 @@ class SwitchedSearcher:
             seconds, events = perf_counter() - started, len(batch.tags)
             entries, before = self.cached.entries(), self._entries
             self._entries = entries
-            if not 0 <= entries - before <= NEW_STATES * events:  # fewer: the cache was cleared
+            if 0 <= entries - before <= NEW_STATES * events:  # fewer: the cache was cleared
+                self._switch.add_lost(TRIED * seconds)
+            else:
                 self._switch.costs[_kind(batch, vocabulary)].add("cached", seconds, events)
-                self._switch.add_lost(seconds, events)
+                self._switch.add_lost(seconds)
         return found
 
     def _measured(
