@@ -456,7 +456,7 @@ def stacks() -> Iterator[dict[str, Any]]:
         each_slot = counts["slot"] + children * counts["child"]
         instructions = groups * BLOCK * (slots * each_slot + edges * counts["edge"])
         shared = block * slots * 8
-        # What is told is written, and read where the subtree is a child; the rest is in caches.
+        # What is latched is written, and read where the subtree is a child; the rest is in caches.
         moved = groups * BLOCK * 8 * slots * (1 + children)
         yield {
             "kernel": "stacks",

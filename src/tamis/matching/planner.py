@@ -114,7 +114,7 @@ def with_switch(assignment: Assignment, program: Program) -> Assignment:
 
 
 def _without_cache(queries: Queries) -> WithoutCache:
-    """The engine without a cache, for some queries: stacks are the fastest on all documents."""
+    """The engine without a cache, for some queries: stacks are the fastest of these engines."""
     from tamis.matching.switching import COMPILE_MIN, WithoutCache  # noqa: PLC0415 - kernels
 
     words = len(queries.plain.code) + 20 * len(queries.others)

@@ -131,14 +131,11 @@ class Switch:
     def direct(self) -> Sequence[CompiledAssignment]:
         """What is compiled for the engine without a cache; nothing where it is not worth it."""
         is_tried = self.is_open and self._lost >= COMPILE_MIN  # few documents: none is chosen yet
-        is_due = is_tried and self._lost > self._choose().compile_seconds
-        if is_due and self._lock.acquire(blocking=False):  # other threads go on without it
-            try:
-                if self.is_open:
-                    self._direct = self._compiled()
-                    self.is_open = False
-            finally:
-                self._lock.release()
+        if is_tried and self._lost > self._choose().compile_seconds:
+            with self._lock:  # one thread compiles; the others go on with the automaton
+                is_mine, self.is_open = self.is_open, False
+            if is_mine:
+                self._direct = self._compiled()
         return self._direct
 
     def _compiled(self) -> Sequence[CompiledAssignment]:
@@ -149,7 +146,8 @@ class Switch:
             return ()
         for (engine, _, numbers), program in compiled:
             if self._projection | program.projection != self._projection:
-                return ()  # documents are parsed for the automaton
+                log.info("no other engine: %s reads more of documents", engine.name)
+                return ()
             log.info("new states: engine %s for %d of the queries", engine.name, len(numbers))
         return compiled
 

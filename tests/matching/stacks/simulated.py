@@ -79,7 +79,7 @@ def main() -> None:
         with patch.object(cuda, "_SUBTREES", 2):
             check(twigs, [inner])
     # More groups than a launch takes; twigs whose slots fill shared memory.
-    with patch.object(cuda, "_TOLD_WORDS", 1):
+    with patch.object(cuda, "_LATCHED_WORDS", 1):
         check(*drawn(600 if IS_SIMULATED else 3_000, 5, 100, 1))
     deep = f"{'<a>' * 101}{'</a>' * 101}"
     check(["/*" * 100, "//a[b]"], ["<a><b/></a>", *([] if IS_SIMULATED else [deep])])

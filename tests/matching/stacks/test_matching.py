@@ -95,7 +95,7 @@ def test_empty_children_that_are_alike_count_once() -> None:
 @pytest.mark.parametrize("subtrees", [2, 3, 7, 40])
 def test_documents_of_several_segments(subtrees: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A segment ends anywhere: what open elements have of earlier ones stays theirs, facts too."""
-    monkeypatch.setattr(execute, "_TOLD_BYTES", 0)
+    monkeypatch.setattr(execute, "_LATCHED_BYTES", 0)
     monkeypatch.setattr(execute, "_SUBTREES_MIN", subtrees)
     graph = SchemaGraph.of(parse_dtd(RECURSIVE))
     options = TwigOptions(nodes=6, splits=2, wildcard=0.3, descendant=0.4)

@@ -45,18 +45,18 @@ def store(words: Words, index: int, block: Block) -> None:
 
 
 @intrinsic
-def both(one: Block, other: Block) -> Block:
+def and_(one: Block, other: Block) -> Block:
     """The bits that are in both."""
     return one & other
 
 
 @intrinsic
-def either(one: Block, other: Block) -> Block:
+def or_(one: Block, other: Block) -> Block:
     """The bits that are in one of them, or in both."""
     return one | other
 
 
 @intrinsic
-def differing(one: Block, other: Block) -> Block:
+def xor(one: Block, other: Block) -> Block:
     """The bits that are in one of them alone."""
     return one ^ other

@@ -58,7 +58,7 @@ def store(_typing: Any, words: Any, _index: Any, _block: Any) -> Any:
 
 
 @intrinsic
-def both(_typing: Any, _one: Any, _other: Any) -> Any:
+def and_(_typing: Any, _one: Any, _other: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
         return builder.and_(*values)
 
@@ -66,7 +66,7 @@ def both(_typing: Any, _one: Any, _other: Any) -> Any:
 
 
 @intrinsic
-def either(_typing: Any, _one: Any, _other: Any) -> Any:
+def or_(_typing: Any, _one: Any, _other: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
         return builder.or_(*values)
 
@@ -74,7 +74,7 @@ def either(_typing: Any, _one: Any, _other: Any) -> Any:
 
 
 @intrinsic
-def differing(_typing: Any, _one: Any, _other: Any) -> Any:
+def xor(_typing: Any, _one: Any, _other: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
         return builder.xor(*values)
 

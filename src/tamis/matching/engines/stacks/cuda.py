@@ -1,14 +1,15 @@
 """Stacks on a CUDA GPU: a thread for each word of 64 twigs, in all subtrees of one height at once.
 
-The processor compresses documents to distinct subtrees. What a subtree tells depends on those in it
-alone, so subtrees of one height are evaluated by one launch, for some groups of twigs. Within a
-launch no thread waits for another one. ``kernels/step.py`` is what each thread does.
+The processor compresses documents to distinct subtrees. What a subtree latches depends only on the
+subtrees inside it. So one launch evaluates all subtrees of one height, for some groups of twigs.
+Within a launch no thread waits for another one. Each thread runs ``kernels/step.py``.
 
 Where there is no GPU, Numba's simulator runs it (``NUMBA_ENABLE_CUDASIM=1``), to test its answers.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import FunctionType
@@ -40,8 +41,8 @@ _SHARED_BYTES_MAX = 48 << 10
 """Of a block, unless the driver is asked for more."""
 _SUBTREES = 1 << 16
 """Of a segment."""
-_TOLD_WORDS = 1 << 28
-"""Of what the subtrees of a segment tell, of some groups of twigs: 2 GB."""
+_LATCHED_WORDS = 1 << 28
+"""Of ``latched`` and ``known`` together, for some groups of twigs: 2 GB."""
 
 # -- blocks ----------------------------------------------------------------------------------------
 
@@ -56,18 +57,6 @@ def _store(words: Any, index: int, word: Any) -> None:
     words[np.uint64(index + (cuda.threadIdx.x & 7))] = word
 
 
-def _both(one: Any, other: Any) -> Any:
-    return one & other
-
-
-def _either(one: Any, other: Any) -> Any:
-    return one | other
-
-
-def _differing(one: Any, other: Any) -> Any:
-    return one ^ other
-
-
 def _device_function(function: Callable[..., Any], **names: Any) -> Any:
     """A function of the device, in which some names stand for functions of the device."""
     plain = getattr(function, "py_func", function)
@@ -75,19 +64,17 @@ def _device_function(function: Callable[..., Any], **names: Any) -> Any:
     return cuda.jit(own, device=True, inline="always")
 
 
+store = _device_function(_store)
 _BLOCKS = {
-    name: _device_function(function)
-    for name, function in (
-        *(("load", _load), ("store", _store)),
-        *(("both", _both), ("either", _either), ("differing", _differing)),
-    )
+    "load": _device_function(_load),
+    "store": store,
+    **{"and_": operator.and_, "or_": operator.or_, "xor": operator.xor},
 }
 _FROM_BELOW = {
     "with_children": _device_function(step.with_children, **_BLOCKS),
-    "with_told": _device_function(step.with_told, **_BLOCKS),
+    "with_latched": _device_function(step.with_latched, **_BLOCKS),
 }
-load, store = _BLOCKS["load"], _BLOCKS["store"]
-tell = _device_function(step.tell, **_BLOCKS, **_FROM_BELOW)
+evaluate_subtree = _device_function(step.evaluate_subtree, **_BLOCKS, **_FROM_BELOW)
 document_answers = _device_function(step.document_answers, **_BLOCKS, **_FROM_BELOW)
 
 # -- arrays in one ---------------------------------------------------------------------------------
@@ -98,7 +85,7 @@ document_answers = _device_function(step.document_answers, **_BLOCKS, **_FROM_BE
     SYMBOLS,  # see ``Dag`` in ``layout.py``; so are the next two
     CHILD_STARTS,
     CHILDREN,
-    KNOWN_ROWS,  # int32[n]; the row of what is known inside beside what children tell; 0: nothing
+    KNOWN_ROWS,  # int32[n]; the row of what is known inside, apart from children; 0: nothing
     ANSWER_ROWS,  # int32[n]; where the answers of a document go; -1 for other elements
     LEVEL_ROWS,  # int32[]; for each of the rows that are known, the row of ``levels`` it begins as
     FACTS,  # int32[]; of elements
@@ -109,8 +96,8 @@ document_answers = _device_function(step.document_answers, **_BLOCKS, **_FROM_BE
 ) = range(12)
 """A segment, in one array."""
 
-NUMBERS = ("group_slots", "is_general", "edge_starts", "edge_slots", "denials", "owns")
-BLOCKS = ("below", "own", "unasked", "denied", "twigs")
+NUMBERS = ("group_slots", "is_general", "edge_starts", "edge_slots", "negations", "owns")
+BLOCKS = ("below", "own", "unasked", "negated", "twigs")
 """The arrays of a program, in one of int32 and one of words."""
 
 
@@ -183,17 +170,17 @@ def _evaluate(
     known: Words,
     known_words: int,
     passing: Words,
-    told: Words,
+    latched: Words,
     answers: Words,
 ) -> None:
-    """What subtrees of one height tell, of some groups of twigs.
+    """What subtrees of one height latch, for some groups of twigs.
 
     Args:
         first, count: which subtrees, in their order; ``subtrees``: of the segment.
         groups: of the program.
         known: rows of so many words.
         passing: by symbol, a row of the nodes whose test it passes.
-        told: of the groups; for each one of them, of all subtrees of the segment.
+        latched: of the groups; for each one of them, of all subtrees of the segment.
     """
     inner_words = cuda.shared.array(0, uint64)
     own = np.int64(cuda.threadIdx.x >> 3)
@@ -217,9 +204,9 @@ def _evaluate(
         while child < last and children[child] < 0:  # facts, which are known
             child += 1
         inner = inner_words, own * (end - begin) - begin
-        below = told, (begin - chunk) * subtrees
+        below = latched, (begin - chunk) * subtrees
         element = (known, row), (passing, tests), (children, child, last), subtree
-        tell(program, group, element, below, inner)
+        evaluate_subtree(program, group, element, below, inner)
         answer = np.int64(part(segment, ANSWER_ROWS)[subtree])
         if answer >= 0:
             found = document_answers(program, part(blocks, 4), group, inner)
@@ -233,7 +220,7 @@ def _keep_open(
     first_group: int,
     row_words: int,
     numbers: Int32,
-    told: Words,
+    latched: Words,
     levels: Words,
 ) -> None:
     """The segment ends inside a document: what open elements have of some groups so far."""
@@ -249,7 +236,7 @@ def _keep_open(
         for index in range(starts[level], starts[level + 1]):
             child = np.int64(children[index])
             if child >= 0:
-                known |= told[below + child * width + word]
+                known |= latched[below + child * width + word]
         levels[place] = known
 
 
@@ -317,9 +304,9 @@ class CudaStacksSearcher(StacksSearcher):
         passing = 0 if self._passing is None else self._passing[0].nbytes
         return super().memory_usage() + passing + sum(int(array.nbytes) for array in arrays)
 
-    def _run(self, documents: int) -> None:
+    def _run(self) -> None:
         words = self._state.words
-        while words[at.DOCUMENT] < documents:
+        while words[at.DOCUMENT] < len(self._state.arrays.document_sets):
             self._state.run(compress_segment)
             if words[at.SUBTREES]:
                 self._evaluate()
@@ -334,8 +321,8 @@ class CudaStacksSearcher(StacksSearcher):
         on_gpu = self._reserved("segment", len(arrays), np.int32)
         on_gpu[: len(arrays)].copy_to_device(arrays)
         answers = self._reserved("answers", segment.documents * groups * BLOCK)
-        rows = max(segment.count(ORDER), segment.count(LEVEL_ROWS))
-        at_once = min(max(_TOLD_WORDS // (rows * widest), 1), _BLOCKS_MAX)
+        rows = segment.count(ORDER) + segment.count(LEVEL_ROWS)
+        at_once = min(max(_LATCHED_WORDS // (rows * widest), 1), _BLOCKS_MAX)
         for first in range(0, groups, at_once):
             some = first, min(at_once, groups - first)
             self._evaluate_groups(segment, on_gpu, some, answers)
@@ -348,7 +335,7 @@ class CudaStacksSearcher(StacksSearcher):
     def _evaluate_groups(
         self, segment: _Segment, arrays: Any, some: tuple[int, int], answers: Any
     ) -> None:
-        """What subtrees tell, of some groups."""
+        """What subtrees latch, for some groups."""
         (first, count), program = some, self.program
         slots, row_words = program.arrays.group_slots, program.row
         begin, end = int(slots[first]) * BLOCK, int(slots[first + count]) * BLOCK
@@ -356,7 +343,7 @@ class CudaStacksSearcher(StacksSearcher):
         open_levels, rows = segment.count(HAS_ROW), segment.count(LEVEL_ROWS)
         levels, passing = self._levels(open_levels), self._passing_rows()
         known = self._reserved("known", rows * width)
-        told = self._reserved("told", subtrees * width)
+        latched = self._reserved("latched", subtrees * width)
         grid = _grid(rows * width)
         begin_rows[grid, _THREADS](arrays, rows, levels, row_words, begin, known, width)
         self._add_facts(segment.arrays[FACT_ROWS], segment.arrays[FACTS], begin, end, known, width)
@@ -366,11 +353,11 @@ class CudaStacksSearcher(StacksSearcher):
             height = end_order - begin_order
             evaluate[(-(-height // together), count), BLOCK * together, 0, shared](
                 *(begin_order, height, arrays, subtrees, first, len(slots) - 1, row_words),
-                *(self._numbers, self._blocks, known, width, passing, told, answers),
+                *(self._numbers, self._blocks, known, width, passing, latched, answers),
             )
         if open_levels:
             keep_open[(_grid(open_levels * program.widest), count), _THREADS](
-                arrays, subtrees, open_levels, first, row_words, self._numbers, told, levels
+                arrays, subtrees, open_levels, first, row_words, self._numbers, latched, levels
             )
 
     def _add_facts(

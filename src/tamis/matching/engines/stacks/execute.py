@@ -24,8 +24,8 @@ from tamis.matching.engines.stacks.program import StacksProgram
 from tamis.matching.strings import BatchValues, Strings
 
 _ROOM = 64
-_TOLD_BYTES = 1 << 23
-"""Of ``told``, about: a core's share of the last cache. Larger segments share more subtrees."""
+_LATCHED_BYTES = 1 << 23
+"""Of ``latched``, about: a core's share of the last cache. Larger segments share more subtrees."""
 _SUBTREES_MIN = 64
 
 
@@ -39,15 +39,15 @@ class StacksSearcher:
     def __init__(self, program: StacksProgram, subtrees: int = 0) -> None:
         self.program = program
         self._names = _Names(program)
-        told = 0
+        latched = 0
         if not subtrees:
-            subtrees = max(_TOLD_BYTES // (8 * program.widest), _SUBTREES_MIN)
-            told = subtrees * program.widest
+            subtrees = max(_LATCHED_BYTES // (8 * program.widest), _SUBTREES_MIN)
+            latched = subtrees * program.widest
         self._dag = zeros(at.Dag, subtrees, child_starts=subtrees + 1, slots=slots_for(subtrees))
         work = zeros(
             at.Work,
             _ROOM,
-            told=aligned(np.zeros(told, np.uint64)),
+            latched=aligned(np.zeros(latched, np.uint64)),
             inner=aligned(np.zeros(program.widest, np.uint64)),
             levels=aligned(np.zeros(at.FIRST * program.row, np.uint64)),
             fact_at=len(program.facts),
@@ -59,8 +59,9 @@ class StacksSearcher:
         self._state.words[at.ROW] = program.row
 
     def memory_usage(self) -> int:
-        """Bytes of the stack, and of the rows of names."""
-        return self._state.memory_usage() + self._names.tests.nbytes
+        """Bytes of the kernels' state, of the DAG, and of the rows of names."""
+        dag = sum(array.nbytes for array in self._dag)
+        return self._state.memory_usage() + dag + self._names.tests.nbytes
 
     def match(
         self,
@@ -87,7 +88,7 @@ class StacksSearcher:
             program.queries,
         )
         state.register(at.READ, read)
-        self._run(batch.documents)
+        self._run()
         starts = state.arrays.set_starts[: words[at.SETS] + 1]
         members = state.arrays.members[: words[at.MEMBERS]].copy()
         has_set = sets >= 0
@@ -95,7 +96,7 @@ class StacksSearcher:
         freeze(*matches[:4])
         return matches
 
-    def _run(self, _documents: int) -> None:
+    def _run(self) -> None:
         """Answer the documents of a batch."""
         self._state.run(run)
 
@@ -153,38 +154,41 @@ class _Names:
         self._program = program
         self._numbers = {test: number for number, test in enumerate(program.tests)}
         self._symbols: dict[tuple[int, ...], int] = {(): 0}
-        self._rows = [program.any_element]
         self._vocabulary: Vocabulary | None = None
         self._of = np.zeros(0, np.int32)
-        self.tests: Words = np.zeros(0, np.uint64)
+        self.tests = aligned(np.concatenate([program.any_element, program.document]))
 
     @property
     def document(self) -> int:
         """The symbol of the document: the last one."""
-        return len(self._rows)
+        return len(self._symbols)
 
     def of(self, vocabulary: Vocabulary) -> Int32:
         """By name: its symbol."""
         if vocabulary is not self._vocabulary:
             self._vocabulary, self._of = vocabulary, np.zeros(0, np.int32)
-        known, rows = len(self._of), len(self._rows)
+        known, symbols = len(self._of), len(self._symbols)
         if len(vocabulary) > known:
             names = (vocabulary.expanded(number) for number in range(known, len(vocabulary)))
             new = [self._symbol(*name) for name in names]
             self._of = np.append(self._of, np.array(new, np.int32))
-        if len(self._rows) > rows or not len(self.tests):
-            self.tests = aligned(np.concatenate([*self._rows, self._program.document]))
+        if len(self._symbols) > symbols:
+            program = self._program
+            rows = [self._row(passed) for passed in [*self._symbols][symbols:]]
+            before = self.tests[: symbols * program.row]
+            self.tests = aligned(np.concatenate([before, *rows, program.document]))
         return self._of
 
     def _symbol(self, namespace: str, local: str) -> int:
         tests = (NameTest(namespace, local), NameTest(namespace, None), NameTest(None, local))
         passed = tuple(self._numbers[test] for test in tests if test in self._numbers)
-        symbol = self._symbols.setdefault(passed, len(self._rows))
-        if symbol == len(self._rows):
-            row = self._program.any_element.copy()
-            starts, words, bits = self._program.test_bits
-            for test in passed:
-                some = slice(starts[test], starts[test + 1])
-                row[words[some]] |= bits[some]
-            self._rows.append(row)
-        return symbol
+        return self._symbols.setdefault(passed, len(self._symbols))
+
+    def _row(self, passed: tuple[int, ...]) -> Words:
+        """The nodes whose test a name passes."""
+        row = self._program.any_element.copy()
+        starts, words, bits = self._program.test_bits
+        for test in passed:
+            some = slice(starts[test], starts[test + 1])
+            row[words[some]] |= bits[some]
+        return row

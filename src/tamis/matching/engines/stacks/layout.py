@@ -14,7 +14,7 @@ from tamis.matching.engines.stacks.program import ProgramArrays
     EVENT,  # the next of the batch
     IS_OPEN,  # whether the document has begun
     LEVEL,  # of the innermost open element
-    FACT_AT,  # the next fact of the batch
+    FACT,  # the next fact of the batch
     PENDING,  # how many items of ``pending`` are used
     SETS,  # of the batch
     SEGMENT_SETS,  # of the batch, before the segment
@@ -93,10 +93,10 @@ class Work(NamedTuple):
         pending: int32[n]; the children so far of open elements, outermost first. A child is the
             number of a subtree, or ``~f`` for fact f.
         children: int32[n]; of subtrees.
-        told: uint64[]; by subtree: what it tells the element around, of the nodes of one group.
+        latched: uint64[]; by subtree: what it latches into the element around, for one group.
         inner: uint64[]; what is known inside an element, of the nodes of one group.
         levels: uint64[ROW * n]; a row for each open element of a document that takes several
-            segments: what its children of earlier segments told it.
+            segments: what its children of earlier segments latched.
         fact_at: int64[facts]; where the words of a fact begin that are of this group or later.
         answers: uint64[]; by distinct document of the segment, a block for each group.
         document_sets: int32[d]; the set of each document, or -1.
@@ -109,7 +109,7 @@ class Work(NamedTuple):
     has_row: Bytes
     pending: Int32
     children: Int32
-    told: Words
+    latched: Words
     inner: Words
     levels: Words
     fact_at: Int64

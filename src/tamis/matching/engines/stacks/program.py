@@ -27,15 +27,15 @@ class ProgramArrays(NamedTuple):
 
     Attributes:
         group_slots: int32[groups + 1]; the slots of group g are from ``group_slots[g]`` on.
-        is_general: uint8[groups]; whether some twig of the group denies anything, or has nodes
-            about the same element.
+        is_general: uint8[groups]; whether some twig of the group has nodes that are negated, or
+            about their parent's element.
         edge_starts: int32[slots + groups + 1]; the edges of slot s of group g are
             ``edge_starts[s + g]`` up to ``edge_starts[s + g + 1]``; those of the documents of the
             group stand behind the last of its slots.
         edge_slots: int32[edges]; the slot of the children.
         unasked: blocks, by edge: the twigs that have no such child.
-        denials: int32[edges]; the number of a block in ``denied``, or -1.
-        denied: blocks: the twigs of an edge whose child must not hold.
+        negations: int32[edges]; the number of a block in ``negated``, or -1.
+        negated: blocks: the twigs of an edge whose child must not hold.
         below: blocks, by slot: the twigs whose node is about any descendant.
         owns: int32[slots]; the number of a block in ``own``, or -1.
         own: blocks: the twigs whose node is about its parent's element.
@@ -48,8 +48,8 @@ class ProgramArrays(NamedTuple):
     edge_starts: Int32
     edge_slots: Int32
     unasked: Words
-    denials: Int32
-    denied: Words
+    negations: Int32
+    negated: Words
     below: Words
     owns: Int32
     own: Words
@@ -59,7 +59,7 @@ class ProgramArrays(NamedTuple):
     fact_bits: Words
 
 
-_BLOCKS = ("unasked", "denied", "below", "own", "twigs")
+_BLOCKS = ("unasked", "negated", "below", "own", "twigs")
 
 
 class Bits(NamedTuple):
@@ -255,7 +255,7 @@ def _arrays_of(nodes: _Nodes, group_slots: Int64, twigs: Words, facts: Bits) -> 
     starts = np.searchsorted(edges // max(slots, 1), np.arange(slots + groups + 1))
     asked = np.zeros(BLOCK * len(edges), np.uint64)
     _set_bits(asked, edge, nodes.bit)
-    denials, denied = _some_blocks(edge, nodes.bit, nodes.negated > 0, len(edges))
+    negations, negated = _some_blocks(edge, nodes.bit, nodes.negated > 0, len(edges))
     is_own = (nodes.kind == read.SELF) | (nodes.kind == read.GROUP)
     owns, own = _some_blocks(nodes.slot, nodes.bit, is_own, slots)
     is_general = np.zeros(groups, np.uint8)
@@ -266,8 +266,8 @@ def _arrays_of(nodes: _Nodes, group_slots: Int64, twigs: Words, facts: Bits) -> 
         edge_starts=starts.astype(np.int32),
         edge_slots=(edges % max(slots, 1)).astype(np.int32),
         unasked=~asked,
-        denials=denials,
-        denied=denied,
+        negations=negations,
+        negated=negated,
         below=_row_of(nodes, nodes.kind == read.BELOW, BLOCK * slots),
         owns=owns,
         own=own,

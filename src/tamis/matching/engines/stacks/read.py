@@ -107,9 +107,9 @@ def _append(twig: Twig, node: Node) -> int:
 
 
 def simplified(twig: Twig) -> Twig:
-    """The same with fewer nodes: of groups stay those that deny, or are denied, several things.
+    """The same with fewer nodes: a group stays only if it is negated and has several children.
 
-    A group that must hold is what is in it, and one of a single thing is that thing.
+    The children of another group become its parent's; a negated group negates its only child.
 
     Raises:
         Refused: there are still too many.
@@ -120,12 +120,12 @@ def simplified(twig: Twig) -> Twig:
     for each in twig[1:]:
         counts[each.parent] += 1
     result = [DOCUMENT]
-    places = [0] * len(twig)  # of a node that goes: of its parent
-    denies = [False] * len(twig)  # whether what is in a group that goes is denied
+    places = [0] * len(twig)  # of a removed node: its parent's
+    negates = [False] * len(twig)  # whether a removed group negates its child
     for number, each in enumerate(twig[1:], start=1):
-        negated = each.negated ^ denies[each.parent]
+        negated = each.negated ^ negates[each.parent]
         if each.kind == GROUP and (not negated or counts[number] == 1):
-            places[number], denies[number] = places[each.parent], negated
+            places[number], negates[number] = places[each.parent], negated
         elif each.kind != NEVER or not negated:
             places[number] = len(result)
             result.append(each._replace(parent=places[each.parent], negated=negated))
@@ -179,7 +179,7 @@ def _add_paths(
 def _add_path(
     twig: Twig, parent: int, steps: Sequence[ast.Step], question: Question | None
 ) -> None:
-    """Add, denied, that a path leads from the element of a node to one that passes a question."""
+    """Add, negated, that a path leads from the element of a node to one that passes a question."""
     descends, negated = False, True
     for number, step in enumerate(steps):
         if step == ast.DESCEND:
@@ -350,7 +350,7 @@ def _of_words(words: list[int], queries: plain.PlainQueries) -> Twig:
             else:
                 raise Refused("it has a step to node()")
             place += 1 if asked is None else 3  # its end is its only item, or a question
-        else:  # "any": not all of them are denied
+        else:  # "any": not all of them are negated
             open_nodes.append((parent, negated))
             parent = _append(twig, Node(parent, GROUP, negated ^ (kind != plain.ALL)))
             negated = kind == plain.ANY

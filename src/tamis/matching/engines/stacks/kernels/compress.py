@@ -1,8 +1,8 @@
 """Documents → the DAG of their distinct subtrees, a segment at a time.
 
-Subtrees whose elements pass the same tests, with the same facts and the same distinct children, say
-the same to all twigs. So a document is compressed as in Buneman, Grohe and Koch (*Path Queries on
-Compressed XML*, VLDB 2003), and in sets of children beside: order and repetition say nothing.
+Subtrees are equal for all twigs if their elements pass the same tests, and have the same facts and
+the same set of children. So a document is compressed as in Buneman, Grohe and Koch (*Path Queries
+on Compressed XML*, VLDB 2003), but without the order of children and most of their repetitions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tamis.core.kernel.table import GOLDEN, slot_finder
 from tamis.matching.engines.stacks import layout as at
 
 SHARED_MAX = 16
-"""Children that an element has at most whose subtree is searched for."""
+"""An element with more children gets a new subtree: it is not searched for among the others."""
 
 # -- subtrees --------------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ def subtree_of(state: Int64, symbol: int, first: int) -> int:
 
 @inlined
 def add_child(state: Int64, subtree: int) -> None:
-    """The innermost element gets a child, unless it has it."""
+    """The innermost element gets a child, unless it was the last element that got that subtree."""
     parents = int64s(state, at.DAG.parents)
     element = int64s(state, at.WORK.elements)[state[at.LEVEL]]
     if parents[subtree] != element:
@@ -139,9 +139,9 @@ def add_facts(state: Int64, event: int) -> None:
     events, facts = int64s(state, at.READ.fact_events), int32s(state, at.READ.facts)
     starts, fact_at = int64s(state, at.PROGRAM.fact_starts), int64s(state, at.WORK.fact_at)
     pending, first = int32s(state, at.WORK.pending), state[at.PENDING]
-    while state[at.FACT_AT] < len(events) and events[state[at.FACT_AT]] == event:
-        fact, used = np.int64(facts[state[at.FACT_AT]]), state[at.PENDING]
-        state[at.FACT_AT] += 1
+    while state[at.FACT] < len(events) and events[state[at.FACT]] == event:
+        fact, used = np.int64(facts[state[at.FACT]]), state[at.PENDING]
+        state[at.FACT] += 1
         if used == first or pending[used - 1] != ~fact:  # not of another text node, too
             fact_at[fact] = starts[fact]
             pending[used] = ~fact
@@ -185,7 +185,7 @@ def compress_document(state: Int64, end: int) -> int:
         full = full_array(state)
         if full:
             break
-        has_facts = state[at.FACT_AT] < len(facts) and facts[state[at.FACT_AT]] == event
+        has_facts = state[at.FACT] < len(facts) and facts[state[at.FACT]] == event
         symbol = np.int64(symbols[tag])
         if tags[event + 1] < 0 and not has_facts:
             add_child(state, subtree_of(state, symbol, state[at.PENDING]))

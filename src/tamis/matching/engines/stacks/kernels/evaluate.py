@@ -1,4 +1,4 @@
-"""What the subtrees of a segment tell the elements around them; a node of 512 twigs at a time."""
+"""What subtrees latch into the elements around them; a node of 512 twigs at a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first, ones
-from tamis.core.kernel.blocks import BLOCK, either, load, store
+from tamis.core.kernel.blocks import BLOCK, load, or_, store
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.stacks import layout as at
 from tamis.matching.engines.stacks.kernels.compress import compress
-from tamis.matching.engines.stacks.kernels.step import document_answers, tell
+from tamis.matching.engines.stacks.kernels.step import document_answers, evaluate_subtree
 
 # -- children --------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ def keep_open(state: Int64, begin: int, end: int) -> None:
     """The segment ends inside a document: its open elements keep what they have of one group."""
     pending, starts = int32s(state, at.WORK.pending), int64s(state, at.WORK.starts)
     has_row, levels = uint8s(state, at.WORK.has_row), uint64s(state, at.WORK.levels)
-    told, width = uint64s(state, at.WORK.told), end - begin
+    latched, width = uint64s(state, at.WORK.latched), end - begin
     for level in range(at.FIRST, state[at.LEVEL] + 1):
         row = level * state[at.ROW] + begin
         if has_row[level] == 0:
@@ -86,7 +86,7 @@ def keep_open(state: Int64, begin: int, end: int) -> None:
                 continue
             for place in range(0, width, BLOCK):
                 known = load(levels, row + place)
-                store(levels, row + place, either(known, load(told, child * width + place)))
+                store(levels, row + place, or_(known, load(latched, child * width + place)))
 
 
 # -- elements --------------------------------------------------------------------------------------
@@ -99,8 +99,8 @@ def program_of(state: Int64) -> Any:
         int32s(state, at.PROGRAM.edge_starts),
         int32s(state, at.PROGRAM.edge_slots),
         uint64s(state, at.PROGRAM.unasked),
-        int32s(state, at.PROGRAM.denials),
-        uint64s(state, at.PROGRAM.denied),
+        int32s(state, at.PROGRAM.negations),
+        uint64s(state, at.PROGRAM.negated),
     )
     owns, own = int32s(state, at.PROGRAM.owns), uint64s(state, at.PROGRAM.own)
     return uint64s(state, at.PROGRAM.below), owns, own, edges
@@ -108,11 +108,11 @@ def program_of(state: Int64) -> Any:
 
 @called
 def evaluate_group(state: Int64, number: int) -> None:
-    """What all subtrees of the segment tell, of the nodes of one group; answers of documents."""
+    """What all subtrees of the segment latch, for one group; and answers of documents."""
     slots, symbols = int32s(state, at.PROGRAM.group_slots), int32s(state, at.DAG.symbols)
     starts, children = int64s(state, at.DAG.child_starts), int32s(state, at.WORK.children)
     passing, levels = uint64s(state, at.READ.tests), uint64s(state, at.WORK.levels)
-    told, program = (uint64s(state, at.WORK.told), 0), program_of(state)
+    latched, program = (uint64s(state, at.WORK.latched), 0), program_of(state)
     twigs, answers = uint64s(state, at.PROGRAM.twigs), uint64s(state, at.WORK.answers)
     begin, end = np.int64(slots[number]) * BLOCK, np.int64(slots[number + 1]) * BLOCK
     group = (number, begin, end, uint8s(state, at.PROGRAM.is_general)[number] != 0)
@@ -124,7 +124,8 @@ def evaluate_group(state: Int64, number: int) -> None:
         row = row_with_facts(state, subtree, begin, end, (starts[subtree], first))
         tests = (passing, np.int64(symbols[subtree]) * row_words)
         below = (children, first, last)
-        tell(program, group, ((levels, row * row_words), tests, below, subtree), told, inner)
+        element = (levels, row * row_words), tests, below, subtree
+        evaluate_subtree(program, group, element, latched, inner)
         if symbols[subtree] == state[at.DOCUMENT_SYMBOL]:
             store(answers, answer, document_answers(program, twigs, group, inner))
             answer += answer_words
@@ -133,7 +134,7 @@ def evaluate_group(state: Int64, number: int) -> None:
 
 @called
 def evaluate(state: Int64) -> int:
-    """What all subtrees of the segment tell, of all nodes; or the field of a full array."""
+    """What all subtrees of the segment latch, for all groups; or the field of a full array."""
     if (state[at.LEVEL] + 1) * state[at.ROW] > len(uint64s(state, at.WORK.levels)):
         return at.WORK.levels
     for group in range(len(uint8s(state, at.PROGRAM.is_general))):
