@@ -120,6 +120,16 @@ class Worker:
         return match_set([np.zeros(1, np.int32)] * batch.documents, {})
 
 
+def test_kinds_are_bounded() -> None:
+    """Where each batch has root elements of its own, later ones are measured together."""
+    queries = Queries.of([parse("//x")])
+    program: Any = reference.compile_queries(queries)
+    switch = switching.Switch(chosen(reference.ENGINE, queries), program)
+    costs = [switch.costs_of(number) for number in range(1_000)]
+    assert [*map(id, costs)] == [id(switch.costs_of(number)) for number in range(1_000)]
+    assert len({*map(id, costs)}) == switching.KINDS_MAX + 1
+
+
 @pytest.mark.parametrize("cheap", ["cached", "direct"])
 def test_the_cheaper_one_answers(cheap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two kinds that alternate, one is cheap for each engine; measuring takes a share."""

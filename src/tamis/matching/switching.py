@@ -52,6 +52,8 @@ NEW_STATES = 0.02
 """States that are new, an event, from which on all of the automaton's time counts as lost."""
 COMPILE_MIN = 0.02
 """Seconds that it takes to compile any queries."""
+KINDS_MAX = 32
+"""Kinds of documents that are measured apart; later ones are measured together."""
 _WEIGHT = 0.3
 """Of the last measure in the mean of all."""
 
@@ -110,18 +112,23 @@ class Switch:
         program: of the automaton.
 
     Attributes:
-        costs: by kind of document.
         is_open: whether the engine may still come to be compiled.
     """
 
     def __init__(self, choose: Callable[[], WithoutCache], program: Program) -> None:
-        self.costs: dict[object, Costs] = defaultdict(Costs)
         self.is_open = True
         self._choose = cache(choose)
         self._projection = program.projection
+        self._costs: dict[object, Costs] = defaultdict(Costs)
         self._lost = 0.0
         self._direct: Sequence[CompiledAssignment] = ()
         self._lock = threading.Lock()
+
+    def costs_of(self, kind: object) -> Costs:
+        """What documents of a kind cost."""
+        if len(self._costs) >= KINDS_MAX and kind not in self._costs:
+            kind = None  # each batch may have root elements of its own
+        return self._costs[kind]
 
     def add_lost(self, seconds: float) -> None:
         """Count seconds of the automaton in which another engine might have taken fewer."""
@@ -190,7 +197,7 @@ class SwitchedSearcher:
                 (engine.searcher(program, self._cache_bytes), numbers if len(direct) > 1 else None)
                 for (engine, _, numbers), program in direct
             ]
-        costs = self._switch.costs[_kind(batch, vocabulary)]
+        costs = self._switch.costs_of(_kind(batch, vocabulary))
         found: list[MatchSet] = []
         while True:
             sample = batch.documents
@@ -214,7 +221,7 @@ class SwitchedSearcher:
             if 0 <= entries - before <= NEW_STATES * events:  # fewer: the cache was cleared
                 self._switch.add_lost(TRIED * seconds)
             else:
-                self._switch.costs[_kind(batch, vocabulary)].add("cached", seconds, events)
+                self._switch.costs_of(_kind(batch, vocabulary)).add("cached", seconds, events)
                 self._switch.add_lost(seconds)
         return found
 
