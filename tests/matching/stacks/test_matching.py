@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 
@@ -78,6 +79,21 @@ def test_names_come_with_documents() -> None:
         matches = searcher.match(batch_of([text], vocabulary), vocabulary)
         assert matches.numbers(0).tolist() == numbers
     assert asked(searcher, texts) == expected
+
+
+def test_rows_of_names_are_in_memory_once() -> None:
+    """Those of earlier batches, too; and memory_usage() counts them."""
+    expressions = [f"//a{number}[b]//c" for number in range(2_000)]
+    searcher, vocabulary = opened(expressions), Vocabulary()
+    before = searcher.memory_usage()
+    tracemalloc.start()
+    for first in range(0, 2_000, 500):
+        inner = "".join(f"<a{number}/>" for number in range(first, first + 500))
+        batch = batch_of([f"<r>{inner}<a{first}><b/><c/></a{first}></r>"], vocabulary)
+        assert searcher.match(batch, vocabulary).numbers(0).tolist() == [first]
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert used < 1.5 * (searcher.memory_usage() - before)
 
 
 def test_empty_children_that_are_alike_count_once() -> None:
