@@ -1,10 +1,10 @@
 """Which engine answers a batch where nobody named one: decided while documents are matched.
 
-The automaton is the fastest engine by far where documents repeat themselves, and among the slowest
-where nearly every element brings a new state. Engines without a cache cost the same on all
-documents. What documents are like is known only once they are there. So a :class:`SwitchedSearcher`
-begins with the automaton and measures seconds for each event, apart for each *kind* of document
-(by the names of root elements):
+The automaton costs a look-up or two an event where documents repeat themselves, and microseconds
+for each new state, where it is among the slowest engines. An engine without a cache knows nothing
+of that difference, but takes long to compile. What documents are like is known only once they are
+there. So a :class:`SwitchedSearcher` begins with the automaton and measures seconds for each event,
+apart for each *kind* of document (by the names of root elements):
 
 * Where many states are new, the time that they take counts as lost; elsewhere a tenth of it does.
   Once so much is lost as it takes to compile an engine without a cache, that engine is compiled,

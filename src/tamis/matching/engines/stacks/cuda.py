@@ -39,22 +39,22 @@ _BLOCKS_MAX = 65_535
 """Along the y axis; along the x axis there are enough."""
 _SHARED_BYTES_MAX = 48 << 10
 """Of a block, unless the driver is asked for more."""
-_SUBTREES = 1 << 16
-"""Of a segment."""
-_LATCHED_WORDS = 1 << 28
-"""Of ``latched`` and ``known`` together, for some groups of twigs: 2 GB."""
+_SUBTREES, _ANSWER_WORDS = 1 << 16, 1 << 27
+"""Of a segment, at most; the answers of as many documents take no more than 1 GB."""
+_LATCHED_WORDS = 1 << 27
+"""Of ``latched`` and ``known`` together, for some groups of twigs: 1 GB."""
 
 # -- blocks ----------------------------------------------------------------------------------------
 
 
 def _load(words: Any, index: int) -> Any:
     """This thread's word of a block."""
-    return words[np.uint64(index + (cuda.threadIdx.x & 7))]
+    return words[np.uint64(index + cuda.threadIdx.x % BLOCK)]
 
 
 def _store(words: Any, index: int, word: Any) -> None:
     """Write it."""
-    words[np.uint64(index + (cuda.threadIdx.x & 7))] = word
+    words[np.uint64(index + cuda.threadIdx.x % BLOCK)] = word
 
 
 def _device_function(function: Callable[..., Any], **names: Any) -> Any:
@@ -96,8 +96,10 @@ document_answers = _device_function(step.document_answers, **_BLOCKS, **_FROM_BE
 ) = range(12)
 """A segment, in one array."""
 
-NUMBERS = ("group_slots", "is_general", "edge_starts", "edge_slots", "negations", "owns")
-BLOCKS = ("below", "own", "unasked", "negated", "twigs")
+GROUP_SLOTS, IS_GENERAL, EDGE_STARTS, EDGE_SLOTS, NEGATIONS, OWNS = range(6)
+BELOW, OWN, UNASKED, NEGATED, TWIGS = range(5)
+_NUMBERS = ("group_slots", "is_general", "edge_starts", "edge_slots", "negations", "owns")
+_WORDS = ("below", "own", "unasked", "negated", "twigs")
 """The arrays of a program, in one of int32 and one of words."""
 
 
@@ -183,20 +185,20 @@ def _evaluate(
         latched: of the groups; for each one of them, of all subtrees of the segment.
     """
     inner_words = cuda.shared.array(0, uint64)
-    own = np.int64(cuda.threadIdx.x >> 3)
-    item = cuda.blockIdx.x * (cuda.blockDim.x >> 3) + own
+    own = np.int64(cuda.threadIdx.x // BLOCK)
+    item = cuda.blockIdx.x * (cuda.blockDim.x // BLOCK) + own
     if item < count:
         subtree = np.int64(part(segment, ORDER)[first + item])
         number = np.int64(first_group + cuda.blockIdx.y)
-        slots = part(numbers, 0)
+        slots = part(numbers, GROUP_SLOTS)
         chunk = np.int64(slots[first_group]) * BLOCK
         begin, end = np.int64(slots[number]) * BLOCK, np.int64(slots[number + 1]) * BLOCK
-        group = number, begin, end, part(numbers, 1)[number] != 0
+        group = number, begin, end, part(numbers, IS_GENERAL)[number] != 0
         edges = (
-            *(part(numbers, 2), part(numbers, 3), part(blocks, 2)),
-            *(part(numbers, 4), part(blocks, 3)),
+            *(part(numbers, EDGE_STARTS), part(numbers, EDGE_SLOTS), part(blocks, UNASKED)),
+            *(part(numbers, NEGATIONS), part(blocks, NEGATED)),
         )
-        program = part(blocks, 0), part(numbers, 5), part(blocks, 1), edges
+        program = part(blocks, BELOW), part(numbers, OWNS), part(blocks, OWN), edges
         row = np.int64(part(segment, KNOWN_ROWS)[subtree]) * known_words - chunk
         tests = np.int64(part(segment, SYMBOLS)[subtree]) * row_words
         starts, children = part(segment, CHILD_STARTS), part(segment, CHILDREN)
@@ -209,7 +211,7 @@ def _evaluate(
         evaluate_subtree(program, group, element, below, inner)
         answer = np.int64(part(segment, ANSWER_ROWS)[subtree])
         if answer >= 0:
-            found = document_answers(program, part(blocks, 4), group, inner)
+            found = document_answers(program, part(blocks, TWIGS), group, inner)
             store(answers, (answer * groups + number) * BLOCK, found)
 
 
@@ -224,7 +226,7 @@ def _keep_open(
     levels: Words,
 ) -> None:
     """The segment ends inside a document: what open elements have of some groups so far."""
-    slots, number = part(numbers, 0), first_group + cuda.blockIdx.y
+    slots, number = part(numbers, GROUP_SLOTS), first_group + cuda.blockIdx.y
     children, starts = part(segment, OPEN_CHILDREN), part(segment, OPEN_STARTS)
     chunk, begin = np.int64(slots[first_group]) * BLOCK, np.int64(slots[number]) * BLOCK
     width = np.int64(slots[number + 1]) * BLOCK - begin
@@ -289,10 +291,11 @@ class CudaStacksSearcher(StacksSearcher):
     """Answers batches with a program, on a GPU, in one thread at a time."""
 
     def __init__(self, program: StacksProgram) -> None:
-        super().__init__(program, subtrees=_SUBTREES)
         arrays = program.arrays
-        self._numbers = on_device(packed([getattr(arrays, name) for name in NUMBERS], np.int32))
-        self._blocks = on_device(packed([getattr(arrays, name) for name in BLOCKS], np.uint64))
+        subtrees = _ANSWER_WORDS // (max(len(arrays.is_general), 1) * BLOCK)
+        super().__init__(program, subtrees=max(min(subtrees, _SUBTREES), 2))
+        self._numbers = on_device(packed([getattr(arrays, name) for name in _NUMBERS], np.int32))
+        self._blocks = on_device(packed([getattr(arrays, name) for name in _WORDS], np.uint64))
         fact_bits = arrays.fact_starts, arrays.fact_words, arrays.fact_bits
         self._fact_bits = tuple(map(on_device, fact_bits))
         self._room: dict[str, Any] = {"levels": on_device(np.zeros(program.row, np.uint64))}
@@ -396,7 +399,7 @@ class CudaStacksSearcher(StacksSearcher):
         """Room for so many items, whose contents are lost when it grows."""
         if name not in self._room or self._room[name].size < size:
             self._room.pop(name, None)  # freed before more is taken
-            self._room[name] = cuda.device_array(size + size // 2 + 1, dtype)
+            self._room[name] = cuda.device_array(max(size, 1), dtype)
         return self._room[name]
 
 
