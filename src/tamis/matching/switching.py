@@ -48,7 +48,7 @@ TRIED = 0.1
 """The share of the automaton's time that counts as lost where few states are new."""
 SAMPLE_EVENTS = 20_000
 """How many events are enough to measure an engine."""
-NEW_STATES = 0.02
+NEW_STATES = 0.002
 """States that are new, an event, from which on all of the automaton's time counts as lost."""
 COMPILE_MIN = 0.02
 """Seconds that it takes to compile any queries."""
