@@ -63,8 +63,9 @@ def test_answers_are_the_same(others: list[str], monkeypatch: pytest.MonkeyPatch
     measured = switching.SwitchedSearcher._measured
 
     def noting(self: Any, name: str, *rest: Any) -> MatchSet:
+        found = measured(self, name, *rest)
         seen.add((name, len(self._direct)))
-        return measured(self, name, *rest)
+        return found
 
     monkeypatch.setattr(switching.SwitchedSearcher, "_measured", noting)
     expected = [
@@ -120,6 +121,28 @@ class Worker:
         return match_set([np.zeros(1, np.int32)] * batch.documents, {})
 
 
+def switched(cached: Worker, direct: Worker) -> switching.SwitchedSearcher:
+    """A searcher of two, of which the second one is compiled in 0.02 s."""
+    engine = reference.ENGINE._replace(name="stacks", searcher=lambda *_: direct)
+    queries = Queries.of([parse("//x")])
+    program: Any = reference.compile_queries(queries)
+    return switching.SwitchedSearcher(switching.Switch(chosen(engine, queries), program), cached, 0)
+
+
+def test_a_large_batch_does_not_put_off_the_other_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where states are new, the automaton gets a few documents at a time, not a whole batch."""
+    clock = Clock()
+    monkeypatch.setattr(switching, "perf_counter", clock)
+    cached = Worker(clock, {"a": 1e-5}, learns=True)
+    direct = Worker(clock, {"a": 1e-8}, learns=False)
+    searcher = switched(cached, direct)
+    vocabulary = Vocabulary()
+    batch = batch_of([f"<a>{'<c/>' * 1_000}</a>"] * 1_000, vocabulary)  # 20 s of the automaton
+    assert searcher.match(batch, vocabulary).documents == 1_000
+    assert clock.now < 1.0
+    assert cached.events + direct.events == len(batch.tags)
+
+
 def test_kinds_are_bounded() -> None:
     """Where each batch has root elements of its own, later ones are measured together."""
     queries = Queries.of([parse("//x")])
@@ -138,11 +161,7 @@ def test_the_cheaper_one_answers(cheap: str, monkeypatch: pytest.MonkeyPatch) ->
     costs = {"a": 1e-8, "b": 1e-6} if cheap == "cached" else {"a": 1e-6, "b": 1e-8}
     cached = Worker(clock, costs, learns=True)
     direct = Worker(clock, {"a": 1e-7, "b": 1e-7}, learns=False)
-    engine = reference.ENGINE._replace(name="stacks", searcher=lambda *_: direct)
-    queries = Queries.of([parse("//x")])
-    program: Any = reference.compile_queries(queries)
-    switch = switching.Switch(chosen(engine, queries), program)
-    searcher = switching.SwitchedSearcher(switch, cached, 0)
+    searcher = switched(cached, direct)
     vocabulary = Vocabulary()
     batches = [batch_of([f"<{name}>{'<c/>' * 50_000}</{name}>"], vocabulary) for name in "ab"]
     for _ in range(300):

@@ -30,3 +30,18 @@ def output(process: subprocess.Popen[str]) -> str:
     out, err = process.communicate()
     assert process.returncode == 0, f"status {process.returncode}: {err[-5_000:]}"
     return out
+
+
+def printed(*arguments: str, **environment: str) -> str:
+    """What ``python arguments`` prints, without this process's variables about CUDA."""
+    variables = {name: value for name, value in os.environ.items() if "CUDA" not in name}
+    process = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        env={**variables, **environment},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert process.returncode == 0, process.stderr[-3000:]
+    return process.stdout

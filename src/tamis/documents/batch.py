@@ -186,6 +186,8 @@ _COUNTED = {
 
 def part(batch: DocumentBatch, first: int, last: int) -> DocumentBatch:
     """The documents from number ``first`` on up to ``last``, as a batch of their own."""
+    if last - first == batch.documents:
+        return batch
     bounds = batch.document_starts[[first, last]]
     rows = {
         "document_starts": slice(first, last + 1),

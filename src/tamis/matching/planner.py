@@ -113,12 +113,19 @@ def with_switch(assignment: Assignment, program: Program) -> Assignment:
     return assignment._replace(engine=engine._replace(searcher=searcher))
 
 
+_COMPILE_SECONDS, _WORDS = 1.8e-6, 20
+"""Seconds that ``stacks`` take to compile a word of plain code; words of any other query, about.
+
+Measured with 2,048 to 100,000 twigs, and 200,000 filters: 1.5 to 2 microseconds a word.
+"""
+
+
 def _without_cache(queries: Queries) -> WithoutCache:
     """The engine without a cache, for some queries: stacks are the fastest of these engines."""
     from tamis.matching.switching import COMPILE_MIN, WithoutCache  # noqa: PLC0415 - kernels
 
-    words = len(queries.plain.code) + 20 * len(queries.others)
-    compile_seconds = COMPILE_MIN + words * 1.8e-6
+    words = len(queries.plain.code) + _WORDS * len(queries.others)
+    compile_seconds = COMPILE_MIN + words * _COMPILE_SECONDS
     return WithoutCache(lambda: _compiled_without_cache(queries), compile_seconds)
 
 

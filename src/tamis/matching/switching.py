@@ -155,7 +155,7 @@ class Switch:
             if self._projection | program.projection != self._projection:
                 log.info("no other engine: %s reads more of documents", engine.name)
                 return ()
-            log.info("new states: engine %s for %d of the queries", engine.name, len(numbers))
+            log.info("new states: %s may answer %d of the queries", engine.name, len(numbers))
         return compiled
 
 
@@ -190,45 +190,47 @@ class SwitchedSearcher:
         """Which queries are true of which documents."""
         if nodes is not None:
             return self.cached.match(batch, vocabulary, nodes, sources)
-        if not (direct := self._switch.direct()):
-            return self._counted(batch, vocabulary)
-        if not self._direct:
-            self._direct = [
-                (engine.searcher(program, self._cache_bytes), numbers if len(direct) > 1 else None)
-                for (engine, _, numbers), program in direct
-            ]
-        costs = self._switch.costs_of(_kind(batch, vocabulary))
+        kind: object = None
         found: list[MatchSet] = []
+        are_new = True
         while True:
-            sample = batch.documents
-            if len(batch.tags) > SAMPLE_EVENTS:
-                sample = min(int(np.searchsorted(batch.document_starts, SAMPLE_EVENTS)), sample)
-            name, count = costs.choose(batch, sample)
-            some = batch if count == batch.documents else part(batch, 0, count)
-            found.append(self._measured(name, costs, some, vocabulary))
+            count = batch.documents
+            if self._switch.direct():
+                kind = kind or _kind(batch, vocabulary)
+                costs = self._switch.costs_of(kind)
+                name, count = costs.choose(batch, _sample(batch))
+                found.append(self._measured(name, costs, part(batch, 0, count), vocabulary))
+            elif self._switch.is_open:
+                # Where states are new, a few documents at a time: the rest is for the other engine.
+                count = _sample(batch) if are_new else count
+                matches, are_new = self._counted(part(batch, 0, count), vocabulary)
+                found.append(matches)
+            else:
+                found.append(self.cached.match(batch, vocabulary))
             if count == batch.documents:
                 return _in_order(found)
             batch = part(batch, count, batch.documents)
 
-    def _counted(self, batch: DocumentBatch, vocabulary: Vocabulary) -> MatchSet:
-        """What the automaton says; new states are counted."""
+    def _counted(self, batch: DocumentBatch, vocabulary: Vocabulary) -> tuple[MatchSet, bool]:
+        """What the automaton says; the time that it lost, and whether many states were new."""
         started = perf_counter()
         found = self.cached.match(batch, vocabulary)
-        if self._switch.is_open:
-            seconds, events = perf_counter() - started, len(batch.tags)
-            entries, before = self.cached.entries(), self._entries
-            self._entries = entries
-            if 0 <= entries - before <= NEW_STATES * events:  # fewer: the cache was cleared
-                self._switch.add_lost(TRIED * seconds)
-            else:
-                self._switch.costs_of(_kind(batch, vocabulary)).add("cached", seconds, events)
-                self._switch.add_lost(seconds)
-        return found
+        seconds, events = perf_counter() - started, len(batch.tags)
+        entries, before = self.cached.entries(), self._entries
+        self._entries = entries
+        # Fewer entries than before: the cache was cleared.
+        are_new = not 0 <= entries - before <= NEW_STATES * events
+        if are_new:
+            self._switch.costs_of(_kind(batch, vocabulary)).add("cached", seconds, events)
+        self._switch.add_lost(seconds if are_new else TRIED * seconds)
+        return found, are_new
 
     def _measured(
         self, name: str, costs: Costs, batch: DocumentBatch, vocabulary: Vocabulary
     ) -> MatchSet:
         """What an engine says; how long it takes is added to costs."""
+        if not self._direct:
+            self._direct = self._opened()
         started = perf_counter()
         if name == "cached":
             found = self.cached.match(batch, vocabulary)
@@ -237,6 +239,21 @@ class SwitchedSearcher:
             found = joined([*parts])
         costs.add(name, perf_counter() - started, len(batch.tags))
         return found
+
+    def _opened(self) -> Sequence[tuple[Searcher, Int32 | None]]:
+        """Searchers of what is compiled, and the numbers of their queries; None: of all."""
+        direct = self._switch.direct()
+        return [
+            (engine.searcher(program, self._cache_bytes), numbers if len(direct) > 1 else None)
+            for (engine, _, numbers), program in direct
+        ]
+
+
+def _sample(batch: DocumentBatch) -> int:
+    """How many of the documents are enough to measure an engine."""
+    if len(batch.tags) <= SAMPLE_EVENTS:
+        return batch.documents
+    return min(int(np.searchsorted(batch.document_starts, SAMPLE_EVENTS)), batch.documents)
 
 
 def _kind(batch: DocumentBatch, vocabulary: Vocabulary) -> object:

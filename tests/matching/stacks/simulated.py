@@ -65,7 +65,7 @@ def check_segments(subtrees: int, scale: int) -> None:
 
 
 def main() -> None:
-    assert has_gpu()
+    assert has_gpu(), "no GPU: set NUMBA_ENABLE_CUDASIM=1"
     scale = 1 if IS_SIMULATED else 30
     check([], ["<a/>"])
     check(VALUES, VALUED)

@@ -10,7 +10,7 @@ from tamis.core import gpu
 from tamis.core.errors import MissingExtra
 from tamis.language.xpath import parse
 from tamis.matching.engines.stacks import CUDA
-from tests.papers.pcm.test_cuda import printed
+from tests.support.processes import printed
 
 
 def test_in_the_simulator() -> None:

@@ -70,7 +70,7 @@ def check(table: FilterTable, events: list[dict[str, Any]], options: PcmOptions,
 
 
 def main() -> None:
-    assert has_gpu()
+    assert has_gpu(), "no GPU: set NUMBA_ENABLE_CUDASIM=1"
     at_once = PcmOptions(3, events_at_once=1)
     for by in ("filter", "subscription", "interface"):
         check(mixed(), MIXED_EVENTS, PcmOptions(), by)

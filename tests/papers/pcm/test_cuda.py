@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,23 +12,9 @@ from tamis.core import gpu
 from tamis.core.errors import EngineRefused, MissingExtra
 from tamis.events.model import TableBuilder
 from tamis_papers import pcm
+from tests.support.processes import printed
 
 SOURCES = Path(tamis.__file__).parents[1]
-
-
-def printed(*arguments: str, **environment: str) -> str:
-    """What a process prints; it uses none of the variables that set up CUDA."""
-    variables = {name: value for name, value in os.environ.items() if "CUDA" not in name}
-    process = subprocess.run(
-        [sys.executable, "-W", "error", *arguments],
-        env={**variables, **environment},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert process.returncode == 0, process.stderr[-3000:]
-    return process.stdout
 
 
 def test_in_the_simulator() -> None:

@@ -26,7 +26,7 @@ def check(options: TwigOptions, twigs: Sequence[str], documents: Sequence[str]) 
 
 
 def main() -> None:
-    assert has_gpu()
+    assert has_gpu(), "no GPU: set NUMBA_ENABLE_CUDASIM=1"
     check_variant(TwigOptions(32, LEVELS, 4, documents_at_once=3))
     check_variant(TwigOptions(32, LEVELS, 4, documents_at_once=3, streams=1, has_atomics=True))
     # Far deeper than the levels in shared memory, a twig of two warps, more than 127 tags.

@@ -14,9 +14,9 @@ from tamis.language.xpath import parse
 from tamis.matching.engines.reference import ENGINE as REFERENCE
 from tamis_papers import twigstacks
 from tamis_papers.twigstacks import TwigOptions
-from tests.papers.pcm.test_cuda import printed
 from tests.papers.twigstacks.drawing import TRAP, answers, drawn_twigs, drawn_xml
 from tests.papers.twigstacks.test_twigstacks import ERRATA
+from tests.support.processes import printed
 from tests.support.simt import Fault, Fix
 
 needs_cuda = pytest.mark.skipif(gpu.find_spec("numba_cuda") is None, reason="needs the extra cuda")
