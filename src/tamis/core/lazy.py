@@ -51,6 +51,14 @@ def registered_names(group: str) -> list[str]:
     return sorted({point.name for point in entry_points(group=group)})
 
 
+OR_NOTHING = rb"|(?!)"
+"""The last alternative of a group that is repeated possessively; it never matches.
+
+Without it, CPython before 3.11.5 goes on behind the group from where the last alternative had come
+before it failed (gh-106052): there, ``(?:a|/(?!>))*+/>`` does not match ``/>``.
+"""
+
+
 def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """A regular expression that is compiled when it is first used.
 

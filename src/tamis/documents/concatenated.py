@@ -8,34 +8,35 @@ from typing import Literal, get_args
 
 from tamis.core.arguments import checked_limits
 from tamis.core.errors import DocumentEncodingError, DocumentError, DocumentLimitError, UsageError
-from tamis.core.lazy import lazy_pattern
+from tamis.core.lazy import OR_NOTHING, lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush
-from tamis.documents.offsets import CDATA, COMMENT, PI
+from tamis.documents.offsets import CDATA, COMMENT, PI, QUOTED
 from tamis.documents.source import Document, decompressed, read, too_large
 from tamis.documents.vocabulary import Projection, Vocabulary
 
 By = Literal["xml", "lines", "nul"]
 """Where a document ends: with its root element, with its line, or before a NUL byte."""
 
-_QUOTED = rb"""(?:"[^"]*+"|'[^']*+')"""
-_DECLARATION = rb"<![A-Z](?:[^<>\"']|" + _QUOTED + rb")*+>"
-_SUBSET = rb"\[(?:[^\]\"'<]++|" + b"|".join([_QUOTED, COMMENT, PI, _DECLARATION]) + rb")*+\][^<>]*+"
+_DECLARATION = rb"<![A-Z](?:[^<>\"']|" + QUOTED + OR_NOTHING + rb")*+>"
+_IN_SUBSET = b"|".join([rb"[^\]\"'<]++", QUOTED, COMMENT, PI, _DECLARATION])
+_SUBSET = rb"\[(?:" + _IN_SUBSET + OR_NOTHING + rb")*+\][^<>]*+"
 _TOKENS = (
     COMMENT,
     CDATA,
     rb"(?P<declaration><\?xml[ \t\r\n])",
     PI,
-    rb"<!DOCTYPE(?:[^<>\[\"']|" + _QUOTED + rb")*+(?:" + _SUBSET + rb")?>",
+    rb"<!DOCTYPE(?:[^<>\[\"']|" + QUOTED + OR_NOTHING + rb")*+(?:" + _SUBSET + rb")?>",
     rb"</(?P<end>[^<>\s]*+)\s*+>",
-    rb"<(?P<start>[^<>\s/!?\"']++)(?:[^<>\"'/]++|\"[^<\"]*+\"|'[^<']*+'|/(?!>))*+"
-    rb"(?:(?P<empty>/>)|>)",
+    rb"<(?P<start>[^<>\s/!?\"']++)(?:[^<>\"'/]++|\"[^<\"]*+\"|'[^<']*+'|/(?!>)"
+    + OR_NOTHING
+    + rb")*+(?:(?P<empty>/>)|>)",
     rb"(?P<other><)",
 )
 _TOKEN = lazy_pattern(b"|".join(_TOKENS), re.DOTALL)
 # What may become a token when more comes: in a tag that is well-formed stands no other "<".
 _CUT_OFF = lazy_pattern(rb"<(?:!--|!\[CDATA\[|!DOCTYPE|\?)|<[^<]*+\Z", re.DOTALL)
-_MISC = lazy_pattern(rb"(?:[ \t\r\n]++|" + COMMENT + b"|" + PI + b")*+", re.DOTALL)
+_MISC = lazy_pattern(rb"(?:[ \t\r\n]++|" + COMMENT + b"|" + PI + OR_NOTHING + b")*+", re.DOTALL)
 _SPACES = lazy_pattern(rb"[ \t\r\n]*+")
 _DECLARED = b"<?xml "
 _BOM = b"\xef\xbb\xbf"  # in front of a declaration, it belongs to the declaration's document

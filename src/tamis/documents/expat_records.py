@@ -13,13 +13,13 @@ import numpy as np
 
 from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
-from tamis.core.lazy import lazy_pattern
+from tamis.core.lazy import OR_NOTHING, lazy_pattern
 from tamis.core.threads import Flush
 from tamis.documents import record_batch
 from tamis.documents.batch import BatchBuilder
 from tamis.documents.encodings import LineCounter
 from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
-from tamis.documents.offsets import Excerpt
+from tamis.documents.offsets import COMMENT, PI, Excerpt
 from tamis.documents.record_batch import RecordBatch, RecordOffsets, RecordParser, StreamPosition
 from tamis.documents.source import CHUNK_BYTES, too_large
 
@@ -27,7 +27,9 @@ SMALL_BYTES = 1 << 18
 """Unfinished markup up to this size is parsed again at each pause; larger, if it may be whole."""
 
 # Up to the DOCTYPE of a document that is known to be well-formed so far.
-_BEFORE_DOCTYPE = lazy_pattern(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+_BEFORE_DOCTYPE = lazy_pattern(
+    rb"(?:[ \t\r\n]|" + PI + rb"|" + COMMENT + OR_NOTHING + rb")*+", re.DOTALL
+)
 
 
 class ExpatRecords(RecordParser):

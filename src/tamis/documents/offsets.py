@@ -20,7 +20,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError
-from tamis.core.lazy import lazy_pattern
+from tamis.core.lazy import OR_NOTHING, lazy_pattern
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 
@@ -29,7 +29,8 @@ Range = tuple[int, int]
 KEPT_RANGES = 1 << 16  # ranges that a ``Markup`` remembers, of what it looked at last
 
 _AMP, _SLASH = b"&/"
-TAG_PATTERN = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
+QUOTED = rb"""(?:"[^"]*+"|'[^']*+'""" + OR_NOTHING + rb")"
+TAG_PATTERN = lazy_pattern(rb"""<[^"'>]*+(?:""" + QUOTED + rb"""[^"'>]*+)*+>""")
 _TAG_END = lazy_pattern(b">")
 _REFERENCE_END = lazy_pattern(b";")
 ATTRIBUTE_PATTERN = lazy_pattern(
@@ -42,7 +43,7 @@ _PIECE = lazy_pattern(b"|".join((COMMENT, PI, CDATA, REFERENCE, CHARACTERS)), re
 # What stands between two tags; a DOCTYPE also between the document's begin and the first one.
 _CONTENT = lazy_pattern(
     rb"(?P<misc>" + COMMENT + rb"|" + PI + rb")"
-    rb"""|(?P<doctype><!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'])*+>)"""
+    rb"""|(?P<doctype><!DOCTYPE(?:[^>"']|""" + QUOTED + OR_NOTHING + rb")*+>)"
     rb"|(?P<cdata>" + CDATA + rb")"
     rb"|(?P<reference>" + REFERENCE + rb")"
     rb"|(?P<characters>" + CHARACTERS + rb")",

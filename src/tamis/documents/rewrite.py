@@ -11,13 +11,16 @@ import re
 from xml.parsers import expat
 
 from tamis.core.errors import MalformedDocument
-from tamis.core.lazy import lazy_pattern
+from tamis.core.lazy import OR_NOTHING, lazy_pattern
+from tamis.documents.offsets import COMMENT, PI, QUOTED
 from tamis.documents.source import Source
 
-_DOCTYPE = lazy_pattern(
-    rb"""(?:[^<]|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'\[])*+(?P<subset>\[)?""",
+DOCTYPE = lazy_pattern(
+    rb"(?:[^<]|" + PI + rb"|" + COMMENT + OR_NOTHING + rb")*+"
+    rb"""<!DOCTYPE(?:[^>"'\[]|""" + QUOTED + OR_NOTHING + rb")*+(?P<subset>\[)?",
     re.DOTALL,
 )
+"""The prolog up to the internal DTD subset, or to the end of the DOCTYPE without one."""
 _DECLARED = lazy_pattern(
     rb"""<\?xml[ \t\r\n][^>]*?encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z0-9._-]+)"""
 )
@@ -49,7 +52,7 @@ def is_plain(source: Source) -> bool:
             return False
     elif source.encoding.lower() != "utf-8":
         return False
-    doctype = _DOCTYPE.match(data) if b"<!DOCTYPE" in data else None
+    doctype = DOCTYPE.match(data) if b"<!DOCTYPE" in data else None
     return doctype is None or not (doctype["subset"] or _ENTITY.search(data))
 
 

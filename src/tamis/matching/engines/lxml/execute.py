@@ -21,9 +21,8 @@ from tamis.core.errors import (
     SubscriptionSyntaxError,
 )
 from tamis.core.index.matchset import MatchSet, Occurrences, QueryValue, Which
-from tamis.core.lazy import lazy_pattern
 from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
-from tamis.documents.rewrite import resolved
+from tamis.documents.rewrite import DOCTYPE, resolved
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.model import Query
@@ -35,11 +34,6 @@ if TYPE_CHECKING:
 # Errors of libxml2 about documents that are well-formed, namespaces included.
 _WELL_FORMED = frozenset(("DTD_XMLID_VALUE", "DTD_ID_REDEFINED", "WAR_NS_URI", "NS_ERR_COLON"))
 _EMPTY_CDATA = b"<![CDATA[]]>"
-# The prolog up to the internal DTD subset.
-_DOCTYPE = lazy_pattern(
-    rb"""(?:[^<]|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'\[])*+(?P<subset>\[)?""",
-    re.DOTALL,
-)
 
 
 def import_lxml() -> Any:
@@ -292,7 +286,7 @@ def lxml_tree(source: Source, head: int = 0) -> etree._ElementTree[Any]:
     """
     etree = import_lxml()
     data = bytes(source.data)
-    doctype = _DOCTYPE.match(data)
+    doctype = DOCTYPE.match(data)
     has_subset = doctype is not None and doctype["subset"] is not None
     if not (head or has_subset or _EMPTY_CDATA in data):
         try:
