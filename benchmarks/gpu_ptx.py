@@ -66,7 +66,7 @@ def stacks_ptx(cc: tuple[int, int]) -> str:
 
 
 def resources_of(ptx: str, cc: tuple[int, int]) -> dict[str, int]:
-    """Registers of a thread, bytes of spilt registers, and barriers."""
+    """Registers of a thread, and bytes of spilt registers."""
     import nvidia.cuda_nvcc  # noqa: PLC0415 - the extra cuda
 
     ptxas = Path(nvidia.cuda_nvcc.__path__[0]) / "bin" / "ptxas"

@@ -190,14 +190,13 @@ class SwitchedSearcher:
         """Which queries are true of which documents."""
         if nodes is not None:
             return self.cached.match(batch, vocabulary, nodes, sources)
-        kind: object = None
+        costs: Costs | None = None
         found: list[MatchSet] = []
         are_new = True
         while True:
             count = batch.documents
             if self._switch.direct():
-                kind = kind or _kind(batch, vocabulary)
-                costs = self._switch.costs_of(kind)
+                costs = costs or self._switch.costs_of(_kind(batch, vocabulary))
                 name, count = costs.choose(batch, _sample(batch))
                 found.append(self._measured(name, costs, part(batch, 0, count), vocabulary))
             elif self._switch.is_open:
@@ -230,7 +229,11 @@ class SwitchedSearcher:
     ) -> MatchSet:
         """What an engine says; how long it takes is added to costs."""
         if not self._direct:
-            self._direct = self._opened()
+            direct = self._switch.direct()
+            self._direct = [
+                (engine.searcher(program, self._cache_bytes), numbers if len(direct) > 1 else None)
+                for (engine, _, numbers), program in direct
+            ]
         started = perf_counter()
         if name == "cached":
             found = self.cached.match(batch, vocabulary)
@@ -240,20 +243,12 @@ class SwitchedSearcher:
         costs.add(name, perf_counter() - started, len(batch.tags))
         return found
 
-    def _opened(self) -> Sequence[tuple[Searcher, Int32 | None]]:
-        """Searchers of what is compiled, and the numbers of their queries; None: of all."""
-        direct = self._switch.direct()
-        return [
-            (engine.searcher(program, self._cache_bytes), numbers if len(direct) > 1 else None)
-            for (engine, _, numbers), program in direct
-        ]
-
 
 def _sample(batch: DocumentBatch) -> int:
     """How many of the documents are enough to measure an engine."""
     if len(batch.tags) <= SAMPLE_EVENTS:
         return batch.documents
-    return min(int(np.searchsorted(batch.document_starts, SAMPLE_EVENTS)), batch.documents)
+    return int(np.searchsorted(batch.document_starts, SAMPLE_EVENTS))
 
 
 def _kind(batch: DocumentBatch, vocabulary: Vocabulary) -> object:

@@ -101,7 +101,7 @@ def _append(twig: Twig, node: Node) -> int:
         Refused: there are too many.
     """
     if len(twig) > 4 * NODES_MAX:
-        raise Refused(f"it has more than {4 * NODES_MAX} nodes, groups and names included")
+        raise Refused(f"it has more than {4 * NODES_MAX} nodes and groups")
     twig.append(node)
     return len(twig) - 1
 
