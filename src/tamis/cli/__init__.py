@@ -45,6 +45,7 @@ app = Commands(
         "explain": "Explain an expression, or its answer to a document.",
         "run": "Match files against subscriptions on Spark.",
         "schema": "Show the structure that a DTD permits.",
+        "hardware": "Generate circuits from subscriptions, and simulate them.",
         "workload": "Generate subscriptions, documents and events.",
         "completion": "Print a completion script for a shell.",
     },

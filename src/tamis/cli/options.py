@@ -297,8 +297,8 @@ class Commands(_Command, click.Group):
                 )
             return registered_group
         module = import_module(path)
-        if hasattr(module, "commands"):
-            group: Commands = module.commands
+        group: Commands | None = getattr(module, "commands", None)
+        if group is not None and group is not self:
             return group
         examples = module.EXAMPLES if isinstance(module.EXAMPLES, str) else module.EXAMPLES[name]
         return command(getattr(module, called), name, examples)

@@ -3,6 +3,8 @@ _tamis() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command='' words=''
     [ "$COMP_CWORD" -gt 1 ] && command=${COMP_WORDS[1]}
+    [ "$command" = hardware ] && [ "$COMP_CWORD" -gt 2 ] &&
+        command="$command ${COMP_WORDS[2]}"
     [ "$command" = workload ] && [ "$COMP_CWORD" -gt 2 ] &&
         command="$command ${COMP_WORDS[2]}"
     case "$command $previous" in
@@ -24,6 +26,15 @@ _tamis() {
         'run --unsupported') words='refuse slow' ;;
         'run --declared-encoding') words='check ignore' ;;
         'schema --format') words='text json paths dot svg' ;;
+        'hardware generate --system') words='shared NONT WONT WOWT WOWrT' ;;
+        'hardware generate --outputs') words='chip cluster' ;;
+        'hardware generate --rest') words='software refuse' ;;
+        'hardware simulate --system') words='shared NONT WONT WOWT WOWrT' ;;
+        'hardware simulate --outputs') words='chip cluster' ;;
+        'hardware simulate --rest') words='software refuse' ;;
+        'hardware report --system') words='shared NONT WONT WOWT WOWrT' ;;
+        'hardware report --outputs') words='chip cluster' ;;
+        'hardware report --rest') words='software refuse' ;;
         'workload queries --values-kind') words='numbers words' ;;
         'workload twigs --values-kind') words='numbers words' ;;
         'workload transformations --values-kind') words='numbers words' ;;
@@ -32,7 +43,7 @@ _tamis() {
     if [ -z "$words" ]; then
         case "$command" in
             '')
-                words='match match-events transform compile check select explain run schema workload completion'
+                words='match match-events transform compile check select explain run schema hardware workload completion'
                 [[ $current == -* ]] && words='-V --version --help -h' ;;
             'match')
                 words=''
@@ -61,6 +72,18 @@ _tamis() {
             'schema')
                 words=''
                 [[ $current == -* ]] && words='--root --catalog --limit --format --output --help -h' ;;
+            'hardware')
+                words='generate simulate report'
+                [[ $current == -* ]] && words='--help -h' ;;
+            'hardware generate')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --output --system --cluster --leaves --outputs --depth --dtd --sample --rest --namespaces --ns --default-ns --skip-bad --limit --help -h' ;;
+            'hardware simulate')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --system --cluster --leaves --outputs --depth --dtd --sample --rest --namespaces --ns --default-ns --skip-bad --recursive --glob --concatenated --limit --netlist --waveforms --folder --output --help -h' ;;
+            'hardware report')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --system --cluster --leaves --outputs --depth --dtd --sample --rest --namespaces --ns --default-ns --skip-bad --limit --estimate --seeds --megahertz --folder --help -h' ;;
             'workload')
                 words='queries twigs transformations documents dblp events'
                 [[ $current == -* ]] && words='--help -h' ;;

@@ -148,6 +148,94 @@ _tamis_workload() {
         events) _tamis_workload_events ;;
     esac
 }
+_tamis_hardware_report() {
+    _arguments -s -S \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(--system)--system=[shared]:value:(shared NONT WONT WOWT WOWrT)' \
+        '(--cluster)--cluster=[The number of queries of a cluster]:value: ' \
+        '(--leaves)--leaves=[The leaves of the fan-out tree]:value: ' \
+        '(--outputs)--outputs=[Read match bits out by one output of the chip]:value:(chip cluster)' \
+        '(--depth)--depth=[The number of elements that may be open at once]:value: ' \
+        '(--dtd)--dtd=[The alphabet has the element names of this DTD]:FILE:_files' \
+        '*--sample=[The alphabet has the element names of these documents]:DOCUMENT:_files' \
+        '(--rest)--rest=[What happens to subscriptions that the circuit cannot have]:value:(software refuse)' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
+        '(--estimate)--estimate[Synthesise only]' \
+        '(--seeds)--seeds=[The number of runs of place and route]:value: ' \
+        '(--megahertz)--megahertz=[The clock that place and route aims at]:value: ' \
+        '(--folder)--folder=[Keep the files of the circuit here]:FOLDER:_files' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        && return
+}
+_tamis_hardware_simulate() {
+    _arguments -s -S \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(--system)--system=[shared]:value:(shared NONT WONT WOWT WOWrT)' \
+        '(--cluster)--cluster=[The number of queries of a cluster]:value: ' \
+        '(--leaves)--leaves=[The leaves of the fan-out tree]:value: ' \
+        '(--outputs)--outputs=[Read match bits out by one output of the chip]:value:(chip cluster)' \
+        '(--depth)--depth=[The number of elements that may be open at once]:value: ' \
+        '(--dtd)--dtd=[The alphabet has the element names of this DTD]:FILE:_files' \
+        '*--sample=[The alphabet has the element names of these documents]:DOCUMENT:_files' \
+        '(--rest)--rest=[What happens to subscriptions that the circuit cannot have]:value:(software refuse)' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
+        '(--recursive)--recursive[Also read subfolders]' \
+        '*--glob=[Read files in folders and members of archives whose name matches]:PATTERN: ' \
+        '(--concatenated)--concatenated=-[Each input contains several documents]::[=lines|nul]:(xml lines nul)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
+        '(--netlist)--netlist[Simulate the netlist after synthesis]' \
+        '(--waveforms)--waveforms=[Write the waveforms of all signals to this file]:FILE:_files' \
+        '(--folder)--folder=[Keep the files of the circuit here]:FOLDER:_files' \
+        '(--output)--output=[Write the results to this file instead of standard output]:FILE:_files' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        '*:DOCUMENT:_files' \
+        && return
+}
+_tamis_hardware_generate() {
+    _arguments -s -S \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
+        '(--output)--output=[The folder for the circuit]:FOLDER:_files' \
+        '(--system)--system=[shared]:value:(shared NONT WONT WOWT WOWrT)' \
+        '(--cluster)--cluster=[The number of queries of a cluster]:value: ' \
+        '(--leaves)--leaves=[The leaves of the fan-out tree]:value: ' \
+        '(--outputs)--outputs=[Read match bits out by one output of the chip]:value:(chip cluster)' \
+        '(--depth)--depth=[The number of elements that may be open at once]:value: ' \
+        '(--dtd)--dtd=[The alphabet has the element names of this DTD]:FILE:_files' \
+        '*--sample=[The alphabet has the element names of these documents]:DOCUMENT:_files' \
+        '(--rest)--rest=[What happens to subscriptions that the circuit cannot have]:value:(software refuse)' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        && return
+}
+_tamis_hardware() {
+    _arguments -C \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        '1:command:((generate\:"Generate a circuit from subscriptions" simulate\:"Match documents with a simulated circuit" report\:"Report the area and the clock of a circuit"))' \
+        '*::argument:->arguments'
+    [ "$state" = arguments ] && case $words[1] in
+        generate) _tamis_hardware_generate ;;
+        simulate) _tamis_hardware_simulate ;;
+        report) _tamis_hardware_report ;;
+    esac
+}
 _tamis_schema() {
     _arguments -s -S \
         '*--root=[A root element of documents]:NAME: ' \
@@ -348,7 +436,7 @@ _tamis() {
         '(-V --version)--version[Print the version and exit]' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
-        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" compile\:"Compile subscriptions and save the program" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
+        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" compile\:"Compile subscriptions and save the program" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" hardware\:"Generate circuits from subscriptions" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
         '*::argument:->arguments'
     [ "$state" = arguments ] && case $words[1] in
         match) _tamis_match ;;
@@ -360,6 +448,7 @@ _tamis() {
         explain) _tamis_explain ;;
         run) _tamis_run ;;
         schema) _tamis_schema ;;
+        hardware) _tamis_hardware ;;
         workload) _tamis_workload ;;
         completion) _tamis_completion ;;
     esac

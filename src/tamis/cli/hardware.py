@@ -1,0 +1,325 @@
+"""``tamis hardware``: subscriptions as circuits."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+from click.exceptions import Exit
+
+from tamis.cli import arguments as args
+from tamis.cli.console import Status, of_document, open_results, say, warn
+from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
+from tamis.cli.options import Argument, Commands, Option
+from tamis.core.errors import DocumentError, MissingExtra, UsageError
+from tamis.core.limits import Limits
+from tamis.documents.source import Source, read
+
+if TYPE_CHECKING:
+    from tamis.hardware.circuit import Options
+    from tamis.hardware.generate import Generated
+    from tamis.hardware.read import Name
+    from tamis.hardware.simulate import Simulator
+    from tamis.language.subscriptions import Subscriptions
+    from tamis.matching.matcher import CompiledMatcher
+
+commands = Commands(
+    "hardware",
+    {
+        "generate": "Generate a circuit from subscriptions, as Verilog.",
+        "simulate": "Match documents with a simulated circuit.",
+        "report": "Report the area and the clock of a circuit.",
+    },
+    package="tamis.cli",
+    modules=dict.fromkeys(("generate", "simulate", "report"), "hardware"),
+    help="Generate circuits for FPGAs from subscriptions; simulate, place and route them.",
+)
+
+EXAMPLES = {
+    "generate": """\b
+Examples:
+  tamis hardware generate --subscriptions orders.tsv --dtd order.dtd --output circuit/
+  tamis hardware generate --subscriptions orders.tsv --sample incoming/ --output circuit/
+""",
+    "simulate": """\b
+Examples:
+  tamis hardware simulate --subscriptions orders.tsv incoming/
+  tamis hardware simulate --subscriptions orders.tsv --waveforms orders.vcd order.xml
+""",
+    "report": """\b
+Examples:
+  tamis hardware report --subscriptions orders.tsv --dtd order.dtd --estimate
+  tamis hardware report --subscriptions orders.tsv --seeds 5 --output circuit/
+""",
+}
+_SYSTEMS = ("shared", "NONT", "WONT", "WOWT", "WOWrT")
+_BATCH_BYTES = 1 << 24
+"""Documents that one run of the simulator gets."""
+
+
+class CircuitOptions(NamedTuple):
+    """What the circuit is made of.
+
+    Options:
+        system: shared: all queries share a parser, and the columns of their common first steps.
+            NONT, WONT, WOWT, WOWrT: the systems of the FPGA paper.
+        cluster: The number of queries of a cluster. Default: that of the system.
+        leaves: The leaves of the fan-out tree; 0: none. Default: those of the system.
+        outputs: Read match bits out by one output of the chip, or by one of each cluster.
+        depth: The number of elements that may be open at once: a power of 2.
+        dtd: The alphabet has the element names of this DTD.
+        sample: The alphabet has the element names of these documents. Repeatable.
+        rest: What happens to subscriptions that the circuit cannot have. software: they are listed
+            on standard error. refuse: they end the command.
+    """
+
+    system: Literal["shared", "NONT", "WONT", "WOWT", "WOWrT"] = "shared"
+    cluster: Annotated[int | None, Option(min=1)] = None
+    leaves: Annotated[int | None, Option(min=0)] = None
+    outputs: Literal["chip", "cluster"] = "chip"
+    depth: Annotated[int, Option(min=2)] = 16
+    dtd: Path | None = None
+    sample: Annotated[list[str] | None, Option("--sample", metavar="DOCUMENT")] = None
+    rest: Literal["software", "refuse"] = "software"
+
+    def options(self) -> Options:
+        """The options of the generator."""
+        try:
+            from tamis.hardware.circuit import SYSTEMS  # noqa: PLC0415 - imports Amaranth
+        except ModuleNotFoundError as error:
+            raise MissingExtra("hardware", error.name or "amaranth") from None
+        if self.depth & (self.depth - 1):
+            raise UsageError(f"--depth {self.depth}: expected a power of 2, such as 16 or 32")
+        chosen = SYSTEMS[self.system]
+        return chosen._replace(
+            cluster=self.cluster or chosen.cluster,
+            leaves=chosen.leaves if self.leaves is None else self.leaves,
+            outputs=self.outputs,
+            depth=self.depth,
+        )
+
+
+def generate(
+    subscriptions: args.SubscriptionsFile,
+    output: Annotated[Path, Option(metavar="FOLDER")],
+    circuit: CircuitOptions = CircuitOptions(),
+    namespaces: args.Namespaces = args.Namespaces(),
+    skip_bad: args.SkipBad = False,
+    limit: args.LimitSettings = None,
+) -> None:
+    """Generate a circuit that matches documents, a byte in each clock cycle.
+
+    Writes tamis.v, the circuit in Verilog, and manifest.json: the subscriptions of each match bit,
+    the alphabet, and the prefixes that documents declare on their root element. A document with
+    another element name, a DTD or other things that the circuit cannot read gets a status instead
+    of an answer.
+
+    Options:
+        output: The folder for the circuit.
+    """
+    found = _read(subscriptions, namespaces, skip_bad, limit)
+    made = _generated(found, circuit, namespaces, [])
+    made.write(output)
+    tables = made.tables
+    say(
+        f"{output}/tamis.v: {tables.bit_count:,} match bits of {len(found) - len(made.refused):,} "
+        f"subscriptions, {len(tables.tags):,} tags, {len(made.circuit.bits):,} clusters"
+    )
+
+
+def simulate(  # noqa: PLR0913, PLR0917 - one for each option
+    documents: Annotated[list[str], Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
+    subscriptions: args.SubscriptionsFile,
+    circuit: CircuitOptions = CircuitOptions(),
+    namespaces: args.Namespaces = args.Namespaces(),
+    skip_bad: args.SkipBad = False,
+    choice: DocumentChoice = DocumentChoice(),
+    limit: args.LimitSettings = None,
+    netlist: bool = False,
+    waveforms: Path | None = None,
+    folder: Annotated[Path | None, Option(metavar="FOLDER")] = None,
+    output: args.Output = None,
+) -> None:
+    """Match documents with a circuit that Verilator simulates.
+
+    Prints what tamis match prints. What the circuit cannot answer is left to software, and listed
+    on standard error with the reason. Without --dtd or --sample, the alphabet has the element names
+    of the documents.
+
+    Options:
+        netlist: Simulate the netlist after synthesis, instead of the Verilog.
+        waveforms: Write the waveforms of all signals to this file, as VCD.
+        folder: Keep the files of the circuit here. The next run with the same subscriptions and
+            options is faster.
+    """
+    from tamis.hardware.simulate import Simulator  # noqa: PLC0415 - imports Amaranth
+
+    found = _read(subscriptions, namespaces, skip_bad, limit)
+    limits = args.read_limits(limit)
+    targets = Documents(documents, choice, limits)
+    given = [] if circuit.dtd or circuit.sample else documents
+    made = _generated(found, circuit, namespaces, given, choice)
+    software = args.read_matcher(
+        subscriptions, None, args.ParseOptions(namespaces, "refuse", True, limit), "auto"
+    )
+    reasons: Counter[str] = Counter()
+    with _folder(folder) as work, open_results(output) as results:
+        simulator = Simulator(made, work, netlist, waveforms and waveforms.absolute())
+        for batch in _batches(targets, limits):
+            answers = _answers([source for _, source in batch], simulator, software, reasons)
+            for (target, _), answer in zip(batch, answers, strict=True):
+                if isinstance(answer, DocumentError):
+                    results.write_error(target, answer)
+                else:
+                    results.write({**of_document(target), "matches": answer})
+        if reasons:
+            listed = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
+            warn(f"software answered documents that are not for the circuit: {listed}")
+
+
+def _answers(
+    sources: Sequence[Source | DocumentError],
+    simulator: Simulator,
+    software: CompiledMatcher,
+    reasons: Counter[str],
+) -> list[list[str] | DocumentError]:
+    """The answers of a circuit, completed by software; counts why it could not answer."""
+    refused = simulator.generated.refused
+    readable = [bytes(source.data) for source in sources if isinstance(source, Source)]
+    from_circuit = simulator.match(readable)
+    by_circuit = [next(from_circuit) if isinstance(one, Source) else () for one in sources]
+    left = [n for n, one in enumerate(by_circuit) if refused or isinstance(one, tuple)]
+    matches = software.match_batch([sources[number] for number in left])
+    found: list[list[str] | DocumentError] = [
+        answer if isinstance(answer, list) else [] for answer in by_circuit
+    ]
+    for place, number in enumerate(left):
+        answer = by_circuit[number]
+        reasons.update(answer if isinstance(answer, tuple) else ())
+        if place in matches.errors:
+            found[number] = matches.errors[place]
+            continue
+        ids = [str(software.ids[query]) for query in matches.numbers(place)]
+        if isinstance(answer, list):
+            ids = [id for id in ids if id in refused or id in set(answer)]
+        found[number] = ids
+    return found
+
+
+def report(  # noqa: PLR0913, PLR0917 - one for each option
+    subscriptions: args.SubscriptionsFile,
+    circuit: CircuitOptions = CircuitOptions(),
+    namespaces: args.Namespaces = args.Namespaces(),
+    skip_bad: args.SkipBad = False,
+    limit: args.LimitSettings = None,
+    estimate: bool = False,
+    seeds: Annotated[int, Option(min=1)] = 3,
+    megahertz: float = 250.0,
+    folder: Annotated[Path | None, Option(metavar="FOLDER")] = None,
+) -> None:
+    """Report the area and the clock of a circuit on an ECP5 LFE5U-85F.
+
+    Yosys synthesises the circuit; nextpnr places and routes it. Prints one JSON object.
+
+    Options:
+        estimate: Synthesise only: the area is an estimate, and there is no clock.
+        seeds: The number of runs of place and route, each with another seed.
+        megahertz: The clock that place and route aims at.
+        folder: Keep the files of the circuit here, with a drawing of the routed circuit for each
+            seed.
+    """
+    found = _read(subscriptions, namespaces, skip_bad, limit)
+    made = _generated(found, circuit, namespaces, [])
+    from tamis.hardware import report as reports  # noqa: PLC0415 - imports Amaranth
+
+    with _folder(folder) as work, open_results() as results:
+        made.write(work)
+        if estimate:
+            results.write(reports.estimate(made, work))
+            return
+        numbers = range(1, seeds + 1)
+        results.write(reports.route(made, work, numbers, megahertz))
+        for seed in numbers if folder else ():
+            reports.write_floor_plan(work, seed)
+
+
+def _read(
+    file: Path, namespaces: args.Namespaces, skip_bad: bool, limit: args.LimitSettings
+) -> Subscriptions:
+    found = args.parse_subscriptions(file, namespaces, "refuse", args.read_limits(limit))
+    return args.usable(found, file, skip_bad)
+
+
+def _generated(
+    subscriptions: Subscriptions,
+    circuit: CircuitOptions,
+    namespaces: args.Namespaces,
+    documents: list[str],
+    choice: DocumentChoice = DocumentChoice(),
+) -> Generated:
+    """The circuit of subscriptions; those that it cannot have are listed."""
+    options = circuit.options()
+    from tamis.hardware.generate import Generated  # noqa: PLC0415 - imports Amaranth
+
+    alphabet: set[Name] = set()
+    if circuit.dtd is not None:
+        graph = args.read_graph(circuit.dtd, None, None)
+        alphabet.update(("", name) for name in graph.dtd.elements)
+    for arguments in (circuit.sample or [], documents):
+        alphabet |= _names_of(Documents(arguments, choice)) if arguments else set()
+    declared = namespaces.declared()
+    made = Generated(subscriptions, alphabet, declared, options)
+    for id, reason in made.refused.items():
+        warn(f"{id} is not in the circuit: {reason}")
+    if made.refused and circuit.rest == "refuse":
+        raise Exit(Status.USAGE)
+    return made
+
+
+def _names_of(documents: Documents) -> set[Name]:
+    """The names of the elements of documents; those in error are left out."""
+    from tamis.documents.parser import parse  # noqa: PLC0415 - loads the kernels
+    from tamis.documents.vocabulary import Projection, Vocabulary  # noqa: PLC0415
+
+    vocabulary = Vocabulary()
+    for batch in _batches(documents, documents.limits):
+        sources = [source for _, source in batch if isinstance(source, Source)]
+        parse(sources, vocabulary, Projection(), documents.limits)
+    return set(vocabulary)
+
+
+def _batches(
+    documents: Documents, limits: Limits
+) -> Iterator[list[tuple[Target, Source | DocumentError]]]:
+    """Documents that were read, some megabytes at a time."""
+    batch: list[tuple[Target, Source | DocumentError]] = []
+    size = 0
+    for target in documents:
+        try:
+            if isinstance(target.document, DocumentError):
+                raise target.document
+            source = read(target.document, limits)
+        except DocumentError as error:
+            batch.append((target, error))
+            continue
+        size += len(source.data)
+        batch.append((target, source))
+        if size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+@contextmanager
+def _folder(given: Path | None) -> Iterator[Path]:
+    """The folder for the files of tools, or one that is gone afterwards."""
+    if given is not None:
+        given.mkdir(parents=True, exist_ok=True)
+        yield given.absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="tamis-hardware-") as made:
+        yield Path(made)

@@ -1,0 +1,93 @@
+"""Subscriptions → a circuit and its manifest, in a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tamis import __version__
+from tamis.core.errors import UsageError
+from tamis.hardware import tools
+from tamis.hardware.circuit import DEFAULT, READOUT_MIN, Circuit, Options
+from tamis.hardware.parser import STATUSES
+from tamis.hardware.read import Name, read_queries
+from tamis.language.subscriptions import Subscriptions
+
+
+class Generated:
+    """A circuit, and what its match bits mean.
+
+    Attributes:
+        circuit: what matches.
+        ids: for each position of the read-out the subscriptions that match; for each output.
+        refused: the subscriptions that are not in the circuit, and why.
+
+    >>> generated = Generated({"q": "//a/b", "p": "//a[2]", "r": "/descendant::a/b"})
+    >>> generated.ids, generated.refused
+    ([['q', 'r']], {'p': 'it asks for a position'})
+    """
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions | Mapping[str, str],
+        alphabet: Iterable[Name] = (),
+        prefixes: Mapping[str, str] = {},
+        options: Options = DEFAULT,
+    ) -> None:
+        if not isinstance(subscriptions, Subscriptions):
+            subscriptions = Subscriptions(subscriptions)
+        self.subscriptions = subscriptions
+        self.prefixes = dict(prefixes)
+        self.refused: dict[str, str] = {}
+        ids, queries = [], []
+        for subscription in subscriptions:
+            query = subscription.query
+            if query is None or query.unstreamed is not None:
+                self.refused[str(subscription.id)] = "it needs lxml"
+            else:
+                ids.append(str(subscription.id))
+                queries.append(query)
+        self.tables = read_queries(queries, alphabet, prefixes)
+        self.refused |= {ids[number]: why for number, why in self.tables.refused.items()}
+        if not self.tables.bit_count:
+            raise UsageError("no subscription can be put in a circuit")
+        by_bit: list[list[str]] = [[] for _ in range(self.tables.bit_count)]
+        for id, bit in zip(ids, self.tables.bits, strict=True):
+            if bit >= 0:
+                by_bit[bit].append(id)
+        self.circuit = Circuit(self.tables, options, prefixes)
+        self.ids = [by_bit[bit] for part in self.circuit.bits for bit in part]
+
+    def manifest(self) -> dict[str, Any]:
+        """What a host needs to know of the circuit, for JSON."""
+        options = self.circuit.options
+        return {
+            "tamis": __version__,
+            "options": options._asdict(),
+            "tags": self.tables.tags,
+            "attributes": [
+                {"name": fact.attribute, "value": fact.value and fact.value.decode()}
+                for fact in self.tables.facts
+            ],
+            "prefixes": self.prefixes,
+            "statuses": STATUSES,
+            "clusters": [len(part) for part in self.circuit.bits],
+            "readout_min": READOUT_MIN,
+            "matches": self.ids,
+            "software": self.refused,
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write ``tamis.il``, ``tamis.v`` and the manifest, unless the same ones are there."""
+        text = json.dumps(self.manifest(), indent=1, ensure_ascii=False) + "\n"
+        manifest = folder / "manifest.json"
+        if manifest.exists() and manifest.read_text() == text:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in (manifest, folder / "netlist.json", folder / "netlist.v"):
+            old.unlink(missing_ok=True)
+        (folder / "tamis.il").write_text(self.circuit.rtlil())
+        tools.write_verilog(folder)
+        manifest.write_text(text)

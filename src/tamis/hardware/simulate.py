@@ -1,0 +1,104 @@
+"""Documents through a simulated circuit."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tamis.hardware import tools
+from tamis.hardware.circuit import READOUT_MIN
+from tamis.hardware.generate import Generated
+from tamis.hardware.parser import STATUSES
+
+_HEAD = struct.Struct("<BQ")
+
+
+class Answer(NamedTuple):
+    """What a circuit says of a document.
+
+    Attributes:
+        status: why the matches do not count, of ``STATUSES``; empty: they do.
+        cycle: in which the last bit was read out.
+        positions: those of the read-out whose bit was set.
+    """
+
+    status: tuple[str, ...]
+    cycle: int
+    positions: list[int]
+
+
+class Simulator:
+    """A circuit that Verilator has compiled.
+
+    Args:
+        generated: the circuit.
+        folder: for the files of the tools. What is there of the same circuit is used again.
+        netlist: simulate what synthesis made of it, with Yosys' models of the device's cells.
+        waveforms: a file for the waveforms of all signals, as VCD.
+    """
+
+    def __init__(
+        self,
+        generated: Generated,
+        folder: Path,
+        netlist: bool = False,
+        waveforms: Path | None = None,
+    ) -> None:
+        self.generated = generated
+        self._folder = folder
+        self._waveforms = waveforms
+        circuit = generated.circuit
+        self._lengths = [len(part) for part in circuit.bits]
+        self._outputs = len(self._lengths) if circuit.options.outputs == "cluster" else 1
+        generated.write(folder)
+        source = "netlist.v" if netlist else "tamis.v"
+        if netlist and not (folder / source).exists():
+            tools.synthesize(folder)
+        tools.build_simulator(folder, source, self._outputs, waveforms is not None)
+
+    def run(self, documents: Sequence[bytes], gaps: int = 0, seed: int = 1) -> Iterator[Answer]:
+        """The answer to each document.
+
+        Args:
+            documents: follow each other without a pause.
+            gaps: in so many percent of cycles there is no input.
+            seed: of the gaps, and of what registers and memories hold at first.
+        """
+        command = [str(self._folder / "simulator" / "Vtamis"), str(gaps), str(seed)]
+        command += [str(self._waveforms)] if self._waveforms else []
+        command += ["+verilator+rand+reset+2", f"+verilator+seed+{seed}"]
+        given = b"".join(struct.pack("<I", len(one)) + one for one in documents)
+        done = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)
+        if done.returncode:
+            raise tools.ToolFailed(f"the simulation stopped with {done.returncode}")
+        length = max(READOUT_MIN, sum(self._lengths))
+        if self._outputs > 1:
+            length = max(READOUT_MIN, *self._lengths) * self._outputs
+        size = _HEAD.size + length
+        for start in range(0, len(documents) * size, size):
+            status, cycle = _HEAD.unpack_from(done.stdout, start)
+            bits = done.stdout[start + _HEAD.size : start + size]
+            names = tuple(name for bit, name in enumerate(STATUSES) if status >> bit & 1)
+            yield Answer(names, cycle, list(self._positions(bits)))
+
+    def _positions(self, bits: bytes) -> Iterator[int]:
+        """The positions whose bit is set; with an output a cluster these take turns."""
+        if self._outputs == 1:
+            yield from (place for place in range(sum(self._lengths)) if bits[place])
+            return
+        first = 0
+        for output, length in enumerate(self._lengths):
+            yield from (
+                first + place for place in range(length) if bits[place * self._outputs + output]
+            )
+            first += length
+
+    def match(self, documents: Sequence[bytes]) -> Iterator[list[str] | tuple[str, ...]]:
+        """The ids of the subscriptions that match each document, or the tuple of its status."""
+        order = {str(one.id): place for place, one in enumerate(self.generated.subscriptions)}
+        for answer in self.run(documents):
+            found = [id for place in answer.positions for id in self.generated.ids[place]]
+            yield answer.status or sorted(found, key=order.__getitem__)

@@ -1,0 +1,137 @@
+"""Columns → stacks in hardware: a start tag pushes a row of bits, an end tag pops it."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal
+from amaranth.lib.memory import Memory
+
+from tamis.hardware.columns import ANYWHERE, FIRST, INSIDE, ROOT, Columns, Term
+
+
+class EventBus:
+    """What a parser tells the stacks in a clock cycle.
+
+    Attributes:
+        push: a start tag is complete.
+        pop: an element ends. Not in the same cycle as ``push``.
+        end: the document is over.
+        tags: with ``push``, a bit for each tag, of which one at most is set.
+        facts: with ``push``, a bit for each fact.
+    """
+
+    def __init__(self, tags: int, facts: int) -> None:
+        self.push = Signal()
+        self.pop = Signal()
+        self.end = Signal()
+        self.tags = Signal(tags)
+        self.facts = Signal(facts)
+
+
+class PathStacks(Elaboratable):
+    """The stacks of a cluster, as one memory of LUT-RAM with a row for each open element.
+
+    A row is read in the cycle in which it is needed, so there can be an event in each cycle. The
+    depth is counted one cycle ahead: tags arrive at the columns together with where they are
+    (in the root's place, or inside), so that a column is one LUT.
+
+    Attributes:
+        events: what is matched.
+        matches: a bit for each path, set from its first match until the document is over.
+        ending: the matches are complete; in the next cycle, they are zero.
+    """
+
+    def __init__(self, columns: Columns, events: EventBus, depth: int = 16) -> None:
+        self.events = events
+        self.matches = Signal(len(columns.matches))
+        self.ending = Signal()
+        self._columns = columns
+        self._depth = depth
+
+    def elaborate(self, _: object) -> Module:
+        m = Module()
+        bits = (self._depth - 1).bit_length()
+        events = self.events
+        write = Signal(bits)  # the row after the one on top, at the next event
+        inside, first = Signal(), Signal()
+        with m.If(events.push):
+            m.d.sync += [write.eq(write + 1), inside.eq(1), first.eq(~inside)]
+        with m.Elif(events.pop):
+            m.d.sync += [write.eq(write - 1), inside.eq(write != 1), first.eq(write == 2)]
+        with m.If(events.end):
+            m.d.sync += [write.eq(0), inside.eq(0), first.eq(0)]
+        # All of what follows is one cycle later.
+        row, top_row, push = Signal(bits), Signal(bits), Signal()
+        m.d.sync += [row.eq(write), top_row.eq(write - 1), push.eq(events.push)]
+        m.d.sync += self.ending.eq(events.end)
+        self._at = {ANYWHERE: Const(1), INSIDE: inside, FIRST: first, ROOT: ~inside}
+        self._lines: dict[tuple[int, int | None], Signal] = {}
+        self._m = m
+        self._facts = Signal.like(events.facts)
+        m.d.sync += self._facts.eq(events.facts)
+        self._open_tags = (
+            self._stack("tags", self._all_tags(), row, top_row, push)
+            if self._columns.uses_top()
+            else None
+        )
+        self._top = Signal(len(self._columns.columns))
+        data = Cat(self._next(number) for number in range(len(self._columns.columns)))
+        if len(data):
+            m.d.comb += self._top.eq(self._stack("columns", data, row, top_row, push))
+        if self._columns.stored:
+            settled = Signal()
+            m.d.sync += settled.eq(push)
+            hits = Cat(self._top[term.source] for term in self._columns.matches)
+        else:
+            settled = push
+            hits = Cat(self._term(term) for term in self._columns.matches)
+        with m.If(settled):
+            m.d.sync += self.matches.eq(self.matches | hits)
+        with m.If(self.ending):
+            m.d.sync += self.matches.eq(0)
+        return m
+
+    def _all_tags(self) -> Any:
+        return Cat(self._line(ANYWHERE, tag) for tag in range(len(self.events.tags)))
+
+    def _stack(self, name: str, data: Any, row: Any, top_row: Any, push: Any) -> Signal:
+        """The row on top of a stack onto which ``data`` are pushed."""
+        memory = Memory(shape=len(data), depth=self._depth, init=[])
+        self._m.submodules[name] = memory
+        port, reader = memory.write_port(), memory.read_port(domain="comb")
+        self._m.d.comb += [port.addr.eq(row), port.data.eq(data), port.en.eq(push)]
+        self._m.d.comb += reader.addr.eq(top_row)
+        return reader.data
+
+    def _line(self, where: int, tag: int | None) -> Any:
+        """A register: the new element has a tag (None: any), and is where a source says."""
+        line = self._lines.get((where, tag))
+        if line is None:
+            line = self._lines[where, tag] = Signal(name=f"tag_{tag}_{where % 8}")
+            is_tag = self.events.tags[tag] if tag is not None else Const(1)
+            self._m.d.sync += line.eq(is_tag & self._at[where])
+        return line
+
+    def _term(self, term: Term) -> Any:
+        source = INSIDE if term.source >= 0 else term.source
+        tags = (None,) if term.tags is None else term.tags
+        parts = [reduce(or_, (self._line(source, tag) for tag in tags), Const(0))]
+        if term.tags is None and source == ANYWHERE:
+            parts = [Const(1)]
+        if term.source >= 0:
+            parts.append(self._top[term.source])
+        if term.top is not None:
+            assert self._open_tags is not None
+            parts.append(reduce(or_, (self._open_tags[tag] for tag in term.top), Const(0)))
+        parts += [self._facts[fact] for fact in term.facts]
+        return reduce(and_, parts)
+
+    def _next(self, number: int) -> Any:
+        column = self._columns.columns[number]
+        terms = [self._term(term) for term in column.terms]
+        if column.keeps:
+            terms.append(self._top[number] & self._line(INSIDE, None))
+        return reduce(or_, terms)
