@@ -15,7 +15,7 @@ from tamis.hardware.columns import LAYOUTS, Columns
 from tamis.hardware.lexer import Lexer
 from tamis.hardware.parser import STATUSES, ByteParser, Checker, Observation
 from tamis.hardware.read import Path, Tables, Twig
-from tamis.hardware.stacks import EventBus, PathStacks
+from tamis.hardware.stacks import EventBus, PathStacks, delayed
 from tamis.hardware.twigs import TwigStacks
 
 READOUT_MIN = 16
@@ -88,10 +88,8 @@ class Cluster(Elaboratable):
             m.d.sync += [events.push.eq(push), events.pop.eq(pop), events.end.eq(end)]
             m.d.sync += events.facts.eq(facts)
             m.d.comb += events.tags.eq(_decode(m, code, len(events.tags)))
-        if isinstance(self._queries, Columns):
-            stacks: Any = PathStacks(self._queries, events, self._options.depth)
-        else:
-            stacks = TwigStacks(self._queries, events, self._options.depth)
+        build: Any = PathStacks if isinstance(self._queries, Columns) else TwigStacks
+        stacks = build(self._queries, events, self._options.depth, spaced=True)
         m.submodules.stacks = stacks
         shadow = Signal.like(stacks.matches)
         with m.If(stacks.ending):
@@ -160,25 +158,18 @@ class Front(Elaboratable):
         while max(map(len, parts)) > self.WIDEST:
             parts = [
                 [
-                    _register(m, reduce(or_, lines[k :: len(lines) // self.WIDEST + 1]))
+                    delayed(m, reduce(or_, lines[k :: len(lines) // self.WIDEST + 1]))
                     for k in range(len(lines) // self.WIDEST + 1)
                 ]
                 for lines in parts
             ]
-            carried = _register(m, carried)
+            carried = delayed(m, carried)
         m.d.sync += code.eq(Cat(reduce(or_, lines, Const(0)) for lines in parts))
         m.d.sync += Cat(seen.all(), facts).eq(carried)
         m.d.comb += [checker.seen.all().eq(seen.all()), checker.code.eq(code)]
         m.d.comb += [self.status.eq(checker.status), self.ended.eq(checker.ended)]
         m.d.comb += self.bus.eq(Cat(seen.push, seen.pop, seen.end, code, facts))
         return m
-
-
-def _register(m: Module, value: Any) -> Signal:
-    """The value a cycle later."""
-    held = Signal(len(value))
-    m.d.sync += held.eq(value)
-    return held
 
 
 class Circuit(Component):

@@ -12,6 +12,13 @@ from amaranth.lib.memory import Memory
 from tamis.hardware.columns import ANYWHERE, FIRST, INSIDE, ROOT, Columns, Term
 
 
+def delayed(m: Module, value: Any) -> Signal:
+    """The value a cycle later."""
+    held = Signal(len(value))
+    m.d.sync += held.eq(value)
+    return held
+
+
 class EventBus:
     """What a parser tells the stacks in a clock cycle.
 
@@ -31,12 +38,28 @@ class EventBus:
         self.facts = Signal(facts)
 
 
+def end_of(m: Module, events: EventBus, spaced: bool) -> Signal:
+    """When a cluster's matches are complete: all clusters read them out together.
+
+    If events are spaced, a match may be seen in the row that was written, two cycles later.
+    """
+    end = delayed(m, events.end)
+    return delayed(m, delayed(m, end)) if spaced else end
+
+
 class PathStacks(Elaboratable):
     """The stacks of a cluster, as one memory of LUT-RAM with a row for each open element.
 
-    A row is read in the cycle in which it is needed, so there can be an event in each cycle. The
-    depth is counted one cycle ahead: tags arrive at the columns together with where they are
+    The depth is counted one cycle ahead: tags arrive at the columns together with where they are
     (in the root's place, or inside), so that a column is one LUT.
+
+    Args:
+        columns: of the stacks.
+        events: what is matched.
+        depth: rows.
+        spaced: whether a start tag comes at least three cycles after the event before it, as with a
+            byte a cycle. Then the row on top is read into registers. Otherwise there can be an
+            event in each cycle.
 
     Attributes:
         events: what is matched.
@@ -44,12 +67,15 @@ class PathStacks(Elaboratable):
         ending: the matches are complete; in the next cycle, they are zero.
     """
 
-    def __init__(self, columns: Columns, events: EventBus, depth: int = 16) -> None:
+    def __init__(
+        self, columns: Columns, events: EventBus, depth: int = 16, spaced: bool = False
+    ) -> None:
         self.events = events
         self.matches = Signal(len(columns.matches))
         self.ending = Signal()
         self._columns = columns
         self._depth = depth
+        self._spaced = spaced
 
     def elaborate(self, _: object) -> Module:
         m = Module()
@@ -66,7 +92,7 @@ class PathStacks(Elaboratable):
         # All of what follows is one cycle later.
         row, top_row, push = Signal(bits), Signal(bits), Signal()
         m.d.sync += [row.eq(write), top_row.eq(write - 1), push.eq(events.push)]
-        m.d.sync += self.ending.eq(events.end)
+        m.d.comb += self.ending.eq(end_of(m, events, self._spaced))
         self._at = {ANYWHERE: Const(1), INSIDE: inside, FIRST: first, ROOT: ~inside}
         self._lines: dict[tuple[int, int | None], Signal] = {}
         self._m = m
@@ -82,8 +108,7 @@ class PathStacks(Elaboratable):
         if len(data):
             m.d.comb += self._top.eq(self._stack("columns", data, row, top_row, push))
         if self._columns.stored:
-            settled = Signal()
-            m.d.sync += settled.eq(push)
+            settled = delayed(m, delayed(m, push))
             hits = Cat(self._top[term.source] for term in self._columns.matches)
         else:
             settled = push
@@ -104,7 +129,7 @@ class PathStacks(Elaboratable):
         port, reader = memory.write_port(), memory.read_port(domain="comb")
         self._m.d.comb += [port.addr.eq(row), port.data.eq(data), port.en.eq(push)]
         self._m.d.comb += reader.addr.eq(top_row)
-        return reader.data
+        return delayed(self._m, reader.data) if self._spaced else reader.data
 
     def _line(self, where: int, tag: int | None) -> Any:
         """A register: the new element has a tag (None: any), and is where a source says."""

@@ -16,7 +16,7 @@ from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal
 from amaranth.lib.memory import Memory
 
 from tamis.hardware.read import Twig
-from tamis.hardware.stacks import EventBus
+from tamis.hardware.stacks import EventBus, end_of
 from tamis.matching.engines.stacks.read import BELOW, CHILD, FACT, NEVER
 
 
@@ -63,12 +63,15 @@ class TwigStacks(Elaboratable):
         matches: with ``ending``, a bit for each twig.
     """
 
-    def __init__(self, twigs: Sequence[Twig], events: EventBus, depth: int) -> None:
+    def __init__(
+        self, twigs: Sequence[Twig], events: EventBus, depth: int = 16, spaced: bool = False
+    ) -> None:
         self.events = events
         self.matches = Signal(len(twigs))
         self.ending = Signal()
         self._roots = [root_of(twig) for twig in twigs]
         self._depth = depth
+        self._spaced = spaced
         self._columns: dict[Node, int] = {}
         self._facts: dict[int, int] = {}
         for root in self._roots:
@@ -87,7 +90,8 @@ class TwigStacks(Elaboratable):
         m = Module()
         events = self.events
         row, push, pop = Signal(range(self._depth)), Signal(), Signal()
-        m.d.sync += [push.eq(events.push), pop.eq(events.pop), self.ending.eq(events.end)]
+        m.d.sync += [push.eq(events.push), pop.eq(events.pop)]
+        m.d.comb += self.ending.eq(end_of(m, events, self._spaced))
         self._tags, facts = Signal.like(events.tags), Signal.like(events.facts)
         m.d.sync += [self._tags.eq(events.tags), facts.eq(events.facts)]
         below = Signal(range(self._depth))  # the row under the one on top
