@@ -110,7 +110,7 @@ class AutomatonCircuit(Elaboratable):
             before = reduce(or_, (self.active[one] for one in state.before), Const(0))
             following.append(self.decoded(state.bytes) & before)
         for read, line in self._lines.items():
-            m.d.sync += line.eq(_is_in(byte, read))
+            m.d.sync += line.eq(is_in(byte, read))
         for number, value in enumerate(following):
             with m.If(valid | end):
                 m.d.sync += self.active[number].eq(value & ~end)
@@ -119,7 +119,8 @@ class AutomatonCircuit(Elaboratable):
         return m
 
 
-def _is_in(byte: Signal, read: Collection[int]) -> Any:
+def is_in(byte: Any, read: Collection[int]) -> Any:
+    """Whether a byte is in a set."""
     if len(read) > 128:
-        return ~_is_in(byte, frozenset(range(256)) - frozenset(read))
+        return ~is_in(byte, frozenset(range(256)) - frozenset(read))
     return reduce(or_, (byte == one for one in sorted(read)), Const(0))

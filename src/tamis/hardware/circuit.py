@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from operator import and_, or_
+from operator import and_
 from typing import Any, Literal, NamedTuple
 
 from amaranth.back import rtlil
@@ -13,10 +13,18 @@ from amaranth.lib.wiring import Component, In, Out
 
 from tamis.hardware.columns import LAYOUTS, Columns
 from tamis.hardware.lexer import Lexer
-from tamis.hardware.parser import STATUSES, ByteParser, Checker, Observation
+from tamis.hardware.parser import (
+    STATUSES,
+    ByteParser,
+    Checker,
+    Observation,
+    number_latency,
+    number_of,
+)
 from tamis.hardware.read import Path, Tables, Twig
-from tamis.hardware.stacks import EventBus, PathStacks, delayed
+from tamis.hardware.stacks import EventBus, PathStacks, delayed, later
 from tamis.hardware.twigs import TwigStacks
+from tamis.hardware.wordparser import WordFront
 
 READOUT_MIN = 16
 """Cycles that a read-out takes at least: by then the status is there."""
@@ -34,6 +42,7 @@ class Options(NamedTuple):
         parsers: whether each cluster has a parser, as in the paper, or all share one.
         outputs: whether the chip has one output, or each cluster.
         depth: elements that may be open at once.
+        bytes: that are read in a cycle.
     """
 
     layout: Literal["plain", "folded", "shared"] = "shared"
@@ -42,11 +51,13 @@ class Options(NamedTuple):
     parsers: Literal["one", "cluster"] = "one"
     outputs: Literal["chip", "cluster"] = "chip"
     depth: int = 16
+    bytes: Literal[1, 8] = 1
 
 
 DEFAULT = Options()
 SYSTEMS = {
     "shared": DEFAULT,
+    "wide": Options(outputs="cluster", bytes=8),
     "NONT": Options("plain", 128, 0, "cluster"),
     "WONT": Options("folded", 128, 0, "cluster"),
     "WOWT": Options("folded", 128, "all", "cluster"),
@@ -89,7 +100,7 @@ class Cluster(Elaboratable):
             m.d.sync += events.facts.eq(facts)
             m.d.comb += events.tags.eq(_decode(m, code, len(events.tags)))
         build: Any = PathStacks if isinstance(self._queries, Columns) else TwigStacks
-        stacks = build(self._queries, events, self._options.depth, spaced=True)
+        stacks = build(self._queries, events, self._options.depth, self._options.bytes == 1)
         m.submodules.stacks = stacks
         shadow = Signal.like(stacks.matches)
         with m.If(stacks.ending):
@@ -128,9 +139,6 @@ class Front(Elaboratable):
         status, ended: see :class:`tamis.hardware.parser.Checker`.
     """
 
-    WIDEST = 64
-    """Lines that one clock cycle can combine."""
-
     def __init__(self, lexer: Lexer, depth: int) -> None:
         self.byte, self.valid, self.end = Signal(8), Signal(), Signal()
         self.bus = Signal(3 + _code_bits(lexer) + len(lexer.shown))
@@ -150,22 +158,10 @@ class Front(Elaboratable):
             Observation(),
             Signal.like(events.facts),
         )
-        parts = [
-            [events.tags[tag] for tag in range(len(events.tags)) if tag >> bit & 1]
-            for bit in range(len(code))
-        ]
+        number, _ = number_of(m, list(events.tags))
         carried = Cat(parser.seen.all(), events.facts)
-        while max(map(len, parts)) > self.WIDEST:
-            parts = [
-                [
-                    delayed(m, reduce(or_, lines[k :: len(lines) // self.WIDEST + 1]))
-                    for k in range(len(lines) // self.WIDEST + 1)
-                ]
-                for lines in parts
-            ]
-            carried = delayed(m, carried)
-        m.d.sync += code.eq(Cat(reduce(or_, lines, Const(0)) for lines in parts))
-        m.d.sync += Cat(seen.all(), facts).eq(carried)
+        m.d.comb += code.eq(number)
+        m.d.comb += Cat(seen.all(), facts).eq(later(m, carried, number_latency(len(events.tags))))
         m.d.comb += [checker.seen.all().eq(seen.all()), checker.code.eq(code)]
         m.d.comb += [self.status.eq(checker.status), self.ended.eq(checker.ended)]
         m.d.comb += self.bus.eq(Cat(seen.push, seen.pop, seen.end, code, facts))
@@ -179,17 +175,16 @@ class Circuit(Component):
         clk: the clock; all registers change on its rising edge, and none has a reset.
         reset: begins a new document, and forgets what is read out. Needed once, at the beginning.
         data, valid, ready: the input, a byte in a cycle.
-        finish: with ``valid``, the document is over; there is no byte in that cycle.
+        finish: with ``valid``, the document is over. With a byte a cycle there is none in this one.
+        keep: with more bytes a cycle, which of them there are; they follow each other.
         match: with ``match_valid`` the next match bit; or the next of each cluster.
         match_last: with ``match_valid``, it is the last one, and ``status`` is the document's.
         bits: for each position of the read-out the number of a match bit; for each cluster.
     """
 
-    BYTES = 1
-    """Bytes that the circuit reads in a cycle."""
-
     def __init__(self, tables: Tables, options: Options, prefixes: Mapping[str, str]) -> None:
         self.options = options
+        self._tags = tables.tags
         self._lexer = Lexer(tables.tags, tables.facts, prefixes)
         paths, twigs = tables.paths, tables.twigs
         order = sorted(range(len(paths)), key=lambda bit: _sort_key(paths[bit]))
@@ -199,7 +194,9 @@ class Circuit(Component):
         for part in _parts(range(len(twigs)), options.cluster):
             self.bits.append([len(paths) + number for number in part])
             self._queries.append([twigs[number] for number in part])
-        inputs = {"clk": 1, "reset": 1, "data": 8, "valid": 1, "finish": 1}
+        inputs = {"clk": 1, "reset": 1, "data": 8 * options.bytes, "valid": 1, "finish": 1}
+        if options.bytes > 1:
+            inputs["keep"] = options.bytes
         outputs = {"ready": 1, "match": 1, "match_valid": 1, "match_last": 1}
         outputs["status"] = len(STATUSES)
         if options.outputs == "cluster":
@@ -212,15 +209,25 @@ class Circuit(Component):
         m.domains.sync = domain = ClockDomain(reset_less=True)
         m.d.comb += domain.clk.eq(self.clk)
         busy, answering = Signal(), Signal()
-        m.d.comb += self.ready.eq(~(busy & self.finish))
         taken = self.valid & self.ready
-        byte, valid, end = Signal(8), Signal(), Signal()
-        m.d.sync += [byte.eq(self.data), valid.eq(taken & ~self.finish)]
-        m.d.sync += end.eq((taken & self.finish) | self.reset)
-        m.submodules.front = front = Front(self._lexer, self.options.depth)
-        m.d.comb += [front.byte.eq(byte), front.valid.eq(valid), front.end.eq(end)]
-        replicated = self.options.parsers == "cluster"
-        bus = Cat(byte, valid, end) if replicated else front.bus
+        reset = delayed(m, self.reset)
+        if self.options.bytes == 1:
+            byte, valid = delayed(m, self.data), delayed(m, taken & ~self.finish)
+            end = delayed(m, (taken & self.finish) | self.reset)
+            m.submodules.front = front = Front(self._lexer, self.options.depth)
+            m.d.comb += [front.byte.eq(byte), front.valid.eq(valid), front.end.eq(end)]
+            m.d.comb += self.ready.eq(~(busy & self.finish))
+            bus = Cat(byte, valid, end) if self.options.parsers == "cluster" else front.bus
+        else:
+            m.submodules.front = front = WordFront(self._tags, self.options.depth)
+            m.d.comb += [front.data.eq(delayed(m, self.data)), front.reset.eq(reset)]
+            m.d.comb += [front.keep.eq(delayed(m, self.keep)), front.valid.eq(delayed(m, taken))]
+            m.d.comb += front.finish.eq(delayed(m, taken & self.finish))
+            finished = delayed(m, taken & self.finish)
+            pauses = finished | delayed(m, finished)
+            m.d.comb += self.ready.eq(front.ready & ~pauses & ~(busy & self.finish))
+            # A reset ends what the clusters have.
+            bus = front.bus | (reset << 2)
         clusters = [Cluster(q, len(bus), self._lexer, self.options) for q in self._queries]
         leaves = _tree(m, bus, len(clusters), self.options.leaves)
         outputs: list[Any] = []

@@ -2,6 +2,7 @@
 // length (4 bytes, little-endian) and its bytes. Writes for each its status (1 byte), the cycles
 // from its first byte to its end (8 bytes, little-endian) and its match bits (BITS bytes).
 // Arguments: the percentage of cycles without input, a seed, and a file for waveforms.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -55,6 +56,48 @@ static bool step(bool &answered) {
     return taken;
 }
 
+// What the circuit is offered in a cycle: the bytes of a document from `begin` to `end`.
+struct Beat {
+    size_t begin, end;
+    bool finish, over;
+#if BYTES > 1
+    int lane;
+#endif
+
+    Beat(size_t from, size_t length, int gaps, std::mt19937 &random) : begin(from), end(from) {
+        over = done;
+        if (over) { done = false; return; }
+#if BYTES > 1
+        lane = gaps || from == 0 ? random() % BYTES : 0;
+        size_t most = BYTES - lane;
+        if (gaps) most = random() % (most + 1);
+        end = std::min(length, begin + most);
+        finish = end == length && (!gaps || random() % 2);
+#else
+        finish = begin == length;
+        end = begin + !finish;
+#endif
+        done = finish;
+    }
+
+    void offer(const std::vector<uint8_t> &document) {
+        circuit->finish = finish;
+#if BYTES > 1
+        uint64_t data = 0;
+        for (size_t place = begin; place < end; place++) {
+            data |= uint64_t(document[place]) << 8 * (lane + place - begin);
+        }
+        circuit->data = data;
+        circuit->keep = ((1 << (end - begin)) - 1) << lane;
+#else
+        circuit->data = finish ? 0 : document[begin];
+#endif
+    }
+
+    static bool done;
+};
+bool Beat::done;
+
 int main(int argc, char **argv) {
     int gaps = argc > 1 ? std::atoi(argv[1]) : 0;
     std::mt19937 random(argc > 2 ? std::atoi(argv[2]) : 0);
@@ -88,11 +131,10 @@ int main(int argc, char **argv) {
         document.resize(length);
         if (std::fread(document.data(), 1, length, stdin) != length) return 1;
         pending++;
-        for (size_t place = 0; place <= length;) {
+        for (Beat beat(0, length, gaps, random); !beat.over;) {
             circuit->valid = gaps == 0 || int(random() % 100) >= gaps;
-            circuit->finish = place == length;
-            circuit->data = place < length ? document[place] : 0;
-            place += run();
+            beat.offer(document);
+            if (run()) beat = Beat(beat.end, length, gaps, random);
         }
     }
     circuit->valid = circuit->finish = 0;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -12,7 +12,7 @@ from amaranth.lib.memory import Memory
 
 from tamis.hardware.automaton import AutomatonCircuit
 from tamis.hardware.lexer import NAME_END, Lexer
-from tamis.hardware.stacks import EventBus
+from tamis.hardware.stacks import EventBus, delayed
 
 STATUSES = ("malformed", "unsupported", "unknown", "overflow")
 """Why a document's matches do not count, in the order of the bits of a status."""
@@ -132,6 +132,30 @@ class ByteParser(Elaboratable):
         with m.Elif(stepped & starts):
             m.d.sync += is_root.eq(0)
         return (begins & pending) | (starts & (pending | reduce(or_, missing, Const(0))))
+
+
+WIDEST = 64
+"""Lines that are combined in one cycle."""
+
+
+def number_latency(lines: int) -> int:
+    """The cycles that :func:`number_of` takes."""
+    return 1 if lines <= WIDEST else 1 + number_latency(-(-lines // WIDEST))
+
+
+def number_of(m: Module, lines: Sequence[Any]) -> tuple[Any, Any]:
+    """The number of the line that is set, and whether there is one, some cycles later."""
+    bits = max(1, (len(lines) - 1).bit_length())
+    parts = [[line for n, line in enumerate(lines) if n >> bit & 1] for bit in range(bits)]
+    parts.append(list(lines))
+    for _ in range(number_latency(len(lines))):
+        parts = [
+            [delayed(m, reduce(or_, part[k : k + WIDEST])) for k in range(0, len(part), WIDEST)]
+            or [Const(0)]
+            for part in parts
+        ]
+    *code, known = (part[0] for part in parts)
+    return Cat(code), known
 
 
 class Checker(Elaboratable):

@@ -11,7 +11,6 @@ from statistics import median
 from typing import Any
 
 from tamis.hardware import tools
-from tamis.hardware.circuit import Circuit
 from tamis.hardware.generate import Generated
 
 AIM = 250.0
@@ -54,7 +53,7 @@ def route(
             "luts_share": round(luts / available["TRELLIS_COMB"], 4),
             "megahertz": {str(one.seed): round(one.megahertz, 2) for one in routed},
             "megahertz_median": round(median(clocks), 2),
-            "megabytes_per_second": round(median(clocks) * Circuit.BYTES, 1),
+            "megabytes_per_second": round(median(clocks) * generated.circuit.options.bytes, 1),
             "route_seconds": [round(one.seconds, 1) for one in routed],
         }
     )

@@ -57,7 +57,8 @@ class Simulator:
         source = "netlist.v" if netlist else "tamis.v"
         if netlist and not (folder / source).exists():
             tools.synthesize(folder)
-        tools.build_simulator(folder, source, self._outputs, waveforms is not None)
+        width = circuit.options.bytes
+        tools.build_simulator(folder, source, width, self._outputs, waveforms is not None)
 
     def run(self, documents: Sequence[bytes], gaps: int = 0, seed: int = 1) -> Iterator[Answer]:
         """The answer to each document.

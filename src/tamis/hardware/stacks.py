@@ -19,6 +19,13 @@ def delayed(m: Module, value: Any) -> Signal:
     return held
 
 
+def later(m: Module, value: Any, cycles: int) -> Any:
+    """The value so many cycles later."""
+    for _ in range(cycles):
+        value = delayed(m, value)
+    return value
+
+
 class EventBus:
     """What a parser tells the stacks in a clock cycle.
 
@@ -44,7 +51,7 @@ def end_of(m: Module, events: EventBus, spaced: bool) -> Signal:
     If events are spaced, a match may be seen in the row that was written, two cycles later.
     """
     end = delayed(m, events.end)
-    return delayed(m, delayed(m, end)) if spaced else end
+    return later(m, end, 2 * spaced)
 
 
 class PathStacks(Elaboratable):
@@ -108,7 +115,7 @@ class PathStacks(Elaboratable):
         if len(data):
             m.d.comb += self._top.eq(self._stack("columns", data, row, top_row, push))
         if self._columns.stored:
-            settled = delayed(m, delayed(m, push))
+            settled = later(m, push, 2)
             hits = Cat(self._top[term.source] for term in self._columns.matches)
         else:
             settled = push

@@ -140,7 +140,7 @@ def place_and_route(folder: Path, seed: int, megahertz: float) -> Routed:
     )
 
 
-def build_simulator(folder: Path, source: str, outputs: int, waveforms: bool) -> None:
+def build_simulator(folder: Path, source: str, width: int, outputs: int, waveforms: bool) -> None:
     """Compile the Verilog ``source`` with Verilator into ``simulator/Vtamis``.
 
     Registers and memories begin with random bits: Verilator has no unknown value.
@@ -152,7 +152,7 @@ def build_simulator(folder: Path, source: str, outputs: int, waveforms: bool) ->
         )
     command = ["verilator", "--cc", "--exe", "--build", "-O3", "--top-module", "tamis"]
     command += ["--x-assign", "unique", "--x-initial", "unique", "-Wno-fatal", "-Wno-lint"]
-    command += ["--Mdir", "simulator", "-CFLAGS", f"-O2 -DOUTPUTS={outputs}"]
+    command += ["--Mdir", "simulator", "-CFLAGS", f"-O2 -DBYTES={width} -DOUTPUTS={outputs}"]
     command += ["-j", str(len(os.sched_getaffinity(0)))]
     command += ["--trace"] if waveforms else []
     _run([*command, source, str(HARNESS)], folder, "simulator.log")
