@@ -210,7 +210,6 @@ class Circuit(Component):
         m.d.comb += domain.clk.eq(self.clk)
         busy, answering = Signal(), Signal()
         taken = self.valid & self.ready
-        reset = delayed(m, self.reset)
         if self.options.bytes == 1:
             byte, valid = delayed(m, self.data), delayed(m, taken & ~self.finish)
             end = delayed(m, (taken & self.finish) | self.reset)
@@ -220,14 +219,16 @@ class Circuit(Component):
             bus = Cat(byte, valid, end) if self.options.parsers == "cluster" else front.bus
         else:
             m.submodules.front = front = WordFront(self._tags, self.options.depth)
-            m.d.comb += [front.data.eq(delayed(m, self.data)), front.reset.eq(reset)]
+            m.d.comb += [
+                front.data.eq(delayed(m, self.data)),
+                front.reset.eq(delayed(m, self.reset)),
+            ]
             m.d.comb += [front.keep.eq(delayed(m, self.keep)), front.valid.eq(delayed(m, taken))]
             m.d.comb += front.finish.eq(delayed(m, taken & self.finish))
             finished = delayed(m, taken & self.finish)
             pauses = finished | delayed(m, finished)
             m.d.comb += self.ready.eq(front.ready & ~pauses & ~(busy & self.finish))
-            # A reset ends what the clusters have.
-            bus = front.bus | (reset << 2)
+            bus = front.bus
         clusters = [Cluster(q, len(bus), self._lexer, self.options) for q in self._queries]
         leaves = _tree(m, bus, len(clusters), self.options.leaves)
         outputs: list[Any] = []

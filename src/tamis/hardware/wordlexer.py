@@ -21,9 +21,9 @@ from tamis.hardware.words import LANES, Rules, Speculation, Word
 TEXT, TAG, DOUBLE, SINGLE, COMMENT, INSTRUCTION, CDATA, DOCTYPE = range(8)
 """Modes. DOUBLE, SINGLE: in a value in such quotes."""
 MODES = ("text", "tag", "double", "single", "comment", "instruction", "cdata", "doctype")
-OUTSIDE, START_NAME, END_NAME, ENDED, SPACED, ATTRIBUTE, EQUALS = range(7)
+OUTSIDE, START_NAME, END_NAME, ENDED, SPACED, ATTRIBUTE, EQUALS, TARGET = range(8)
 """States in tags. ENDED: after the name of an end tag; SPACED: after that of a start tag, and
-between attributes; EQUALS: after the ``=`` of one.
+between attributes; EQUALS: after the ``=`` of one; TARGET: in that of a processing instruction.
 """
 NO_REFERENCE, ENTITY, NUMBER, DECIMAL, HEX_MARK, HEX = range(6)
 """States in references: after ``&``, ``&#``, ``&#1``, ``&#x`` and ``&#xa``."""
@@ -117,9 +117,9 @@ class WordLexer(Elaboratable):
         for number, name in enumerate(MODES):
             lines = Cat(before == number for before in mode.before)
             self._define(f"in {name}", self.MODES_KNOWN, lines)
-        tag = self._speculate("tag", self.MODES_KNOWN, self._tag_rules, 7)
+        tag = self._speculate("tag", self.MODES_KNOWN, self._tag_rules, 8)
         reference = self._speculate("reference", self.MODES_KNOWN, self._reference_rules, 6)
-        self._tag = [Cat(before == state for before in tag.before) for state in range(7)]
+        self._tag = [Cat(before == state for before in tag.before) for state in range(8)]
         self._reference = [Cat(b == state for b in reference.before) for state in range(6)]
         self._mark()
         early = [self._encoding_faults(encoding), self._declaration_faults()]
@@ -261,9 +261,11 @@ class WordLexer(Elaboratable):
     def _tag_rules(self, lane: int) -> Rules:
         at = self._lane(lane)
         text, tag = at("in text"), at("in tag")
+        over = at("in instruction") & (at(SPACE) | at(b"?"))
         return {
             OUTSIDE: [(text & at(b"<"), START_NAME)],
             START_NAME: [
+                (tag & at("<?"), TARGET),
                 (tag & (at("markup") | at(b">")), OUTSIDE),
                 (tag & at("</"), END_NAME),
                 (tag & (at(SPACE) | at(b"/")), SPACED),
@@ -273,6 +275,7 @@ class WordLexer(Elaboratable):
             SPACED: [(tag & at(b">"), OUTSIDE), (tag & at(NAME_START), ATTRIBUTE)],
             ATTRIBUTE: [(tag & at(b"="), EQUALS)],
             EQUALS: [(tag & at(QUOTES), SPACED)],
+            TARGET: [(over, OUTSIDE)],
         }
 
     def _reference_rules(self, lane: int) -> Rules:
@@ -340,7 +343,9 @@ class WordLexer(Elaboratable):
             "double": here(b"<"),
             "single": here(b"<"),
             "comment": (here("dashes") & comment[0] & comment[1]) | (here("-->") & ~comment[1]),
-            "instruction": here("no target") | (here("reserved") & ~here("declaration")),
+            "instruction": here("no target")
+            | (tag[TARGET] & but(NAME, SPACE, b"?"))
+            | (here("reserved") & ~here("declaration")),
             "doctype": here(b"<["),
         }
         letters = but(LETTERS, b"#;") | (here(b";") & ~here("entity"))

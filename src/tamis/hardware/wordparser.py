@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
-from typing import Any
+from typing import Any, NamedTuple
 
-from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal
 from amaranth.lib.fifo import SyncFIFO
 
 from tamis.hardware.parser import STATUSES, Checker, Observation, number_latency, number_of
@@ -22,10 +22,14 @@ from tamis.hardware.words import LANES, Word
 
 WORDS = 32
 """Words that may wait."""
-WORDS_READY = WORDS - WordLexer.LATENCY - 8
+WORDS_READY = WORDS - WordLexer.LATENCY - 11
 """With fewer of them, the input is taken: those in the lexer have a place."""
-STEPS = 16
+WAITING = 16
 """Ends of tags that may wait."""
+STEPS = 4
+"""Ends of tags in a word, and of a name after them: ``<><><><>``, or ``><><><a `` have so many."""
+FINDING = 3
+"""The cycles of :func:`find_steps`."""
 
 
 class Aligner(Elaboratable):
@@ -93,98 +97,190 @@ class Aligner(Elaboratable):
             m.d.sync += [begins.eq(1), flushes.eq(0), word.valid.eq(0)]
 
 
-class Serializer(Elaboratable):
-    """Marks of words → the end of a tag a cycle, with its name if that ends in the same word.
+class Step(NamedTuple):
+    """The end of a tag in a word, or of a name after all of them.
 
     Attributes:
-        valid, word, marks: the next word; ``taken``: it is taken in this cycle.
-        stalled: take nothing.
-        step: what follows is new.
-        name, closing, data, doctype: a name ends, it is that of an end tag, there was data or a
-            document type since the one before; ``text``: the bytes before its end, the last first.
-        tag, empty: after the name, a tag ends; it is an empty-element tag.
-        finish, unsupported, complete: the document ends, after this; ``last_data``: after data.
+        name, closing: the name of the tag ends in this word, and is that of an end tag.
+        lane: of the byte after the name.
+        data: between the tag before and this one there is character data in this word.
+        tag, empty: the tag ends in this word, and is an empty-element tag.
+        is_last: there is no further step in this word.
+    """
+
+    name: Any
+    closing: Any
+    lane: Any
+    data: Any
+    tag: Any
+    empty: Any
+    is_last: Any
+
+    @classmethod
+    def empty_step(cls) -> Step:
+        """Signals for a step."""
+        return cls(*(Signal(3 if name == "lane" else 1, name=name) for name in cls._fields))
+
+
+class Steps(NamedTuple):
+    """A word with its steps.
+
+    Attributes:
+        data: its bytes.
+        steps: at most so many as ``STEPS`` says. The first may be none, without a name or a tag.
+        rest: after the last name there is character data.
+        doctype, unsupported, complete: see :class:`tamis.hardware.wordlexer.Marks`.
+        finish: the document ends.
+    """
+
+    data: Any
+    steps: list[Step]
+    rest: Any
+    doctype: Any
+    unsupported: Any
+    complete: Any
+    finish: Any
+
+    @classmethod
+    def empty_word(cls) -> Steps:
+        """Signals for a word."""
+        steps = [Step.empty_step() for _ in range(STEPS)]
+        return cls(Signal(8 * LANES), steps, *(Signal(name=name) for name in cls._fields[2:]))
+
+    def all(self) -> Any:
+        steps = (field for step in self.steps for field in step)
+        return Cat(self.data, *steps, *self[2:])
+
+
+def find_steps(m: Module, word: Word, marks: Marks) -> tuple[Any, Steps]:
+    """The steps of a word, ``FINDING`` cycles later: which lanes belong to the tag with a number.
+
+    Names and ends of tags alternate. So a name, and the data before it, belong to the tag whose
+    number is that of the ends of tags before them.
+    """
+    ranks = [_ranks(marks.tags[:lane]) for lane in range(LANES)]
+    of = [delayed(m, Cat(rank[number] for rank in ranks)) for number in range(STEPS)]
+    total = delayed(m, Cat(_ranks(marks.tags)))
+    names, closing, tags, empty, data = (delayed(m, one) for one in marks[:5])
+    steps = []
+    for number in range(STEPS):
+        name, tag = names & of[number], tags & of[number]
+        lane = (name[k].replicate(3) & k for k in range(LANES))
+        steps.append(
+            Step(
+                delayed(m, name.any()),
+                delayed(m, (name & closing).any()),
+                delayed(m, reduce(or_, lane)),
+                delayed(m, (data & of[number]).any()),
+                delayed(m, tag.any()),
+                delayed(m, (tag & empty).any()),
+                Const(0),
+            )
+        )
+    counted = delayed(m, total)  # a line for each number of tags
+    after = [counted[number] & steps[number].name for number in range(STEPS)]
+    count_is = [
+        (counted[number] & ~after[number] if number < STEPS else counted[number])
+        | (after[number - 1] if number else Const(0))
+        for number in range(STEPS + 1)
+    ]
+    lasts = [count_is[0] | count_is[1], *count_is[2:]]
+    rest = reduce(or_, (counted[k] & steps[k].data & ~steps[k].name for k in range(STEPS)))
+    found = [
+        Step(*[delayed(m, field) for field in (*step[:-1], last)])
+        for step, last in zip(steps, lasts, strict=True)
+    ]
+    others = [marks.doctype, marks.unsupported, marks.complete, word.finish]
+    result = Steps(
+        later(m, word.data, FINDING),
+        found,
+        delayed(m, rest),
+        *(later(m, one, FINDING) for one in others),
+    )
+    return later(m, word.valid, FINDING), result
+
+
+def _ranks(bits: Any) -> list[Any]:
+    """For each number up to ``STEPS`` whether so many bits are set."""
+    ranks: list[Any] = [Const(1, 1)] + [Const(0, 1)] * STEPS
+    for bit in bits:
+        ranks = [
+            (rank & ~bit) | (before & bit)
+            for rank, before in zip(ranks, [Const(0, 1), *ranks], strict=False)
+        ]
+    return ranks
+
+
+class Serializer(Elaboratable):
+    """Words with steps → a step a cycle.
+
+    Attributes:
+        valid, word: the next word; ``taken``: it is taken in this cycle.
+        stalled: do nothing.
+        goes: what follows is new.
+        step: its fields; ``data``, ``doctype``: there was some since the name before, or before
+            the end of the document.
+        text: the bytes before the end of the name, the last first.
+        finish, unsupported, complete: the document ends after this step.
     """
 
     def __init__(self, length: int) -> None:
-        self.valid, self.word = Signal(), Word.empty()
-        self.marks = Marks.empty_word()
+        self.valid, self.word = Signal(), Steps.empty_word()
         self.taken, self.stalled, self.reset = Signal(), Signal(), Signal()
-        self.name, self.closing, self.data, self.doctype = (Signal() for _ in range(4))
-        self.tag, self.empty, self.step = Signal(), Signal(), Signal()
+        self.goes, self.step = Signal(), Step.empty_step()
+        self.data, self.doctype, self.last_data = Signal(), Signal(), Signal()
         self.finish, self.unsupported, self.complete = Signal(), Signal(), Signal()
-        self.last_data = Signal()
         self.text = [Signal(8, name=f"back_{place}") for place in range(length)]
 
     def elaborate(self, _: object) -> Module:
         m = Module()
-        head, marks = Word.empty(), Marks(*(Signal.like(one) for one in self.marks))
-        full, faulty = Signal(), Signal()
-        names, tags = Signal(LANES), Signal(LANES)
-        tag = _lowest(tags)
-        until = Signal(LANES)  # lanes up to that of the end of the tag; all, if there is none
-        m.d.comb += until.eq(tag | (tag - 1))
-        name = _lowest(names) & until
-        more_names, more_tags = names & ~name, tags & ~tag
-        is_last = ~more_names.any() & ~more_tags.any()
+        head = Steps.empty_word()
+        full, at = Signal(), Signal(STEPS)
+        step = Step(
+            *(
+                reduce(or_, (at[k].replicate(len(one[k])) & one[k] for k in range(STEPS)))
+                for one in zip(*head.steps, strict=True)
+            )
+        )
         goes = full & ~self.stalled
-        ends = goes & is_last & head.finish
-        m.d.comb += self.taken.eq(self.valid & (~full | (goes & is_last)))
+        leaves = goes & step.is_last
+        ends = leaves & head.finish
+        m.d.comb += self.taken.eq(self.valid & (~full | leaves))
+        pending, doctype, faulty = Signal(), Signal(), Signal()
+        m.d.sync += [one.eq(two) for one, two in zip(self.step, step, strict=True)]
         m.d.sync += [
-            self.step.eq(goes & (name.any() | tag.any() | ends)),
-            self.name.eq(name.any()),
-            self.closing.eq((marks.closing & name).any()),
-            self.tag.eq(tag.any()),
-            self.empty.eq((marks.empty & tag).any()),
-            self.finish.eq(ends),
-            self.unsupported.eq(faulty | marks.unsupported),
-            self.complete.eq(marks.complete),
+            self.goes.eq(goes & (step.name | step.tag | (step.is_last & head.finish))),
+            self.data.eq(step.data | pending),
+            self.doctype.eq(doctype | head.doctype),
+            self.last_data.eq((pending & ~step.name) | head.rest),
+            self.finish.eq(step.is_last & head.finish),
+            self.unsupported.eq(faulty | head.unsupported),
+            self.complete.eq(head.complete),
         ]
         with m.If(goes):
-            m.d.sync += [names.eq(more_names), tags.eq(more_tags), full.eq(~is_last)]
-            m.d.sync += faulty.eq((faulty | marks.unsupported) & ~ends)
-        self._gather(m, goes, ends, name, marks)
+            m.d.sync += [at.eq(at << 1), full.eq(~step.is_last)]
+            m.d.sync += pending.eq((pending & ~step.name) | (step.is_last & head.rest))
+            m.d.sync += doctype.eq((doctype | head.doctype) & ~step.name)
+            m.d.sync += head.doctype.eq(0)
+            m.d.sync += faulty.eq(faulty | head.unsupported)
+        with m.If(ends | self.reset):
+            m.d.sync += [pending.eq(0), doctype.eq(0), faulty.eq(0)]
         count = -(-len(self.text) // LANES) + 1
         history = [Signal(8 * LANES, name=f"history_{k}") for k in range(count)]
-        with m.If(goes & is_last):
+        with m.If(leaves):
             shifted = zip(history, [head.data, *history], strict=False)
             m.d.sync += [one.eq(two) for one, two in shifted]
         with m.If(self.taken):
-            m.d.sync += [one.eq(two) for one, two in zip(head, self.word, strict=True)]
-            m.d.sync += [one.eq(two) for one, two in zip(marks, self.marks, strict=True)]
-            m.d.sync += [full.eq(1), names.eq(self.marks.names), tags.eq(self.marks.tags)]
+            m.d.sync += [head.all().eq(self.word.all()), full.eq(1), at.eq(1)]
         with m.If(self.reset):
-            m.d.sync += [full.eq(0), faulty.eq(0)]
-        self._select(m, name, Cat(*reversed(history), head.data), count)
-        return m
-
-    def _gather(self, m: Module, goes: Any, ends: Any, name: Any, marks: Marks) -> None:
-        """What there was before a name, since the one before it; or before the document's end."""
-        doctype, data = Signal(), Signal()  # in words before this one, or in what was taken of it
-        before = Signal(LANES)  # lanes before the name; all, if there is none
-        m.d.comb += before.eq(name - 1)
-        has_data = data | (marks.data & before).any()
-        has_doctype = doctype | marks.doctype
-        rest = marks.data & ~before
-        m.d.sync += [self.data.eq(has_data), self.doctype.eq(has_doctype)]
-        m.d.sync += self.last_data.eq(Mux(name.any(), rest.any(), has_data))
-        with m.If(goes):
-            m.d.sync += [data.eq(~name.any() & has_data), marks.data.eq(rest)]
-            m.d.sync += [doctype.eq(~name.any() & has_doctype), marks.doctype.eq(0)]
-        with m.If(self.taken & goes):
-            m.d.sync += data.eq(Mux(name.any(), rest.any(), has_data))
-        with m.If(ends | self.reset):
-            m.d.sync += [data.eq(0), doctype.eq(0)]
-
-    def _select(self, m: Module, name: Any, window: Any, count: int) -> None:
-        """The bytes before the end of a name, a cycle later."""
-        lane = Signal(range(LANES))
-        codes = (name[k].replicate(3) & k for k in range(LANES))
-        m.d.sync += lane.eq(reduce(or_, codes))
-        held = delayed(m, window)
+            m.d.sync += full.eq(0)
+        # A cycle later, the bytes before the end of the name are chosen, and registered.
+        window = delayed(m, Cat(*reversed(history), head.data))
         for place, byte in enumerate(self.text):
-            choices = (held.word_select(LANES * count + k - 1 - place, 8) for k in range(LANES))
-            m.d.comb += byte.eq(Array(choices)[lane])
+            first = LANES * count - 1 - place
+            choices = (window.word_select(first + lane, 8) for lane in range(LANES))
+            m.d.sync += byte.eq(Array(choices)[self.step.lane])
+        return m
 
 
 class Names(Elaboratable):
@@ -257,16 +353,14 @@ class WordFront(Elaboratable):
         m.d.comb += [aligner.data.eq(self.data), aligner.keep.eq(self.keep)]
         m.d.comb += [aligner.valid.eq(self.valid), aligner.finish.eq(self.finish)]
         m.d.comb += [one.eq(two) for one, two in zip(lexer.input, aligner.word, strict=True)]
-        queue = self._queue(m, "words", 8 * LANES + 1 + 5 * LANES + 3, WORDS)
-        word = lexer.word
-        m.d.comb += queue.w_data.eq(Cat(word.data, word.finish, *lexer.marks))
-        m.d.comb += queue.w_en.eq(word.valid)
+        valid, found = find_steps(m, lexer.word, lexer.marks)
+        queue = self._queue(m, "words", len(found.all()), WORDS)
+        m.d.comb += [queue.w_data.eq(found.all()), queue.w_en.eq(valid)]
         m.d.comb += [serializer.valid.eq(queue.r_rdy), queue.r_en.eq(serializer.taken)]
-        given = Cat(serializer.word.data, serializer.word.finish, *serializer.marks)
-        m.d.comb += given.eq(queue.r_data)
+        m.d.comb += serializer.word.all().eq(queue.r_data)
         m.d.sync += self.ready.eq(queue.w_level < WORDS_READY)
         m.d.comb += [one.eq(two) for one, two in zip(names.text, serializer.text, strict=True)]
-        m.d.comb += names.closing.eq(serializer.closing)
+        m.d.sync += names.closing.eq(serializer.step.closing)
         self._issue(m, serializer, names)
         return m
 
@@ -277,14 +371,15 @@ class WordFront(Elaboratable):
 
     def _issue(self, m: Module, serializer: Serializer, names: Names) -> None:
         """Steps → events: for each end of a tag one, or two if the element is empty."""
-        flags = [serializer.name, serializer.closing, serializer.data, serializer.doctype]
-        flags += [serializer.tag, serializer.empty, serializer.finish, serializer.unsupported]
-        flags += [serializer.complete, serializer.last_data]
-        steps = self._queue(m, "steps", len(flags) + 1 + len(names.code), STEPS)
-        about = later(m, Cat(flags), names.latency)
+        step = serializer.step
+        flags = [step.name, step.closing, serializer.data, serializer.doctype, step.tag, step.empty]
+        flags += [serializer.finish, serializer.unsupported, serializer.complete]
+        flags += [serializer.last_data]
+        steps = self._queue(m, "steps", len(flags) + 1 + len(names.code), WAITING)
+        about = later(m, Cat(flags), 1 + names.latency)
         m.d.comb += steps.w_data.eq(Cat(about, names.known, names.code))
-        m.d.comb += steps.w_en.eq(later(m, serializer.step, names.latency))
-        m.d.sync += serializer.stalled.eq(steps.w_level >= STEPS - names.latency - 4)
+        m.d.comb += steps.w_en.eq(later(m, serializer.goes, 1 + names.latency))
+        m.d.sync += serializer.stalled.eq(steps.w_level >= WAITING - names.latency - 5)
         fields = {name: Signal(name=f"step_{name}") for name in _STEP}
         code, held = Signal.like(names.code), Signal(4 + len(names.code))
         m.d.comb += Cat(*fields.values(), code).eq(steps.r_data)
@@ -312,10 +407,12 @@ class WordFront(Elaboratable):
         m.d.sync += [
             seen.push.eq(starts),
             seen.pop.eq(issues & ~starts),
-            seen.end.eq(ends),
+            seen.end.eq(ends | self.reset),
             seen.names_end.eq(issues & is_end),
             seen.data.eq(Mux(ends, fields["last_data"], issues & has_data & ~opened)),
-            seen.doctype.eq(issues & has_doctype & ~opened),
+            seen.doctype.eq(
+                (issues & has_doctype & ~opened) | (ends & fields["doctype"] & ~fields["name"])
+            ),
             seen.unknown.eq(issues & ~is_known),
             seen.unsupported.eq(ends & fields["unsupported"]),
             seen.complete.eq(fields["complete"]),
@@ -331,8 +428,3 @@ _STEP = (
     *("name", "closing", "data", "doctype", "tag", "empty", "finish", "unsupported"),
     *("complete", "last_data", "known"),
 )
-
-
-def _lowest(bits: Any) -> Any:
-    """The lowest bit that is set."""
-    return Cat(bits[k] & ~bits[:k].any() if k else bits[0] for k in range(len(bits)))
