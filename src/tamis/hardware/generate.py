@@ -82,12 +82,13 @@ class Generated:
     def write(self, folder: Path) -> None:
         """Write ``tamis.il``, ``tamis.v`` and the manifest, unless the same ones are there."""
         text = json.dumps(self.manifest(), indent=1, ensure_ascii=False) + "\n"
-        manifest = folder / "manifest.json"
-        if manifest.exists() and manifest.read_text() == text:
-            return
         folder.mkdir(parents=True, exist_ok=True)
-        for old in (manifest, folder / "netlist.json", folder / "netlist.v"):
+        (folder / "manifest.json").write_text(text)
+        circuit, verilog = folder / "tamis.il", folder / "tamis.v"
+        rtlil = self.circuit.rtlil()
+        if verilog.exists() and circuit.exists() and circuit.read_text() == rtlil:
+            return
+        for old in (verilog, folder / "netlist.json", folder / "netlist.v"):
             old.unlink(missing_ok=True)
-        (folder / "tamis.il").write_text(self.circuit.rtlil())
+        circuit.write_text(rtlil)
         tools.write_verilog(folder)
-        manifest.write_text(text)

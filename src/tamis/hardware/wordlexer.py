@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal
 
-from tamis.hardware.automaton import is_in
 from tamis.hardware.lexer import DIGITS, LETTERS, NAME, NAME_START, SPACE
 from tamis.hardware.stacks import delayed, later
 from tamis.hardware.words import LANES, Rules, Speculation, Word
@@ -98,8 +97,8 @@ class WordLexer(Elaboratable):
     """
 
     MODES_KNOWN = 2 + Speculation.LATENCY + 1
-    STATES_KNOWN = MODES_KNOWN + Speculation.LATENCY
-    LATENCY = STATES_KNOWN + 2
+    STATES_KNOWN = MODES_KNOWN + Speculation.LATENCY + 1
+    LATENCY = STATES_KNOWN + 4
 
     def __init__(self) -> None:
         self.input, self.word = Word.empty(), Word.empty()
@@ -108,7 +107,8 @@ class WordLexer(Elaboratable):
 
     def elaborate(self, _: object) -> Module:
         self._m = m = Module()
-        self._words = {0: self.input}
+        self._words = {0: self.input.later(m)}
+        self._halves: dict[tuple[int, int, frozenset[int]], Any] = {}
         self._lines: dict[tuple[Key, int], Any] = {}
         self._held: dict[tuple[Key, int], Any] = {}
         self._combine()
@@ -119,16 +119,19 @@ class WordLexer(Elaboratable):
             self._define(f"in {name}", self.MODES_KNOWN, lines)
         tag = self._speculate("tag", self.MODES_KNOWN, self._tag_rules, 8)
         reference = self._speculate("reference", self.MODES_KNOWN, self._reference_rules, 6)
-        self._tag = [Cat(before == state for before in tag.before) for state in range(8)]
-        self._reference = [Cat(b == state for b in reference.before) for state in range(6)]
+        self._tag = [delayed(m, Cat(b == state for b in tag.before)) for state in range(8)]
+        self._reference = [
+            delayed(m, Cat(b == state for b in reference.before)) for state in range(6)
+        ]
         self._mark()
         early = [self._encoding_faults(encoding), self._declaration_faults()]
-        faults = delayed(m, self._faults()).any() | early[0] | early[1]
+        faults = delayed(m, reduce(or_, (delayed(m, fault) for fault in self._faults())))
+        faults = faults.any() | early[0] | early[1]
         m.d.sync += self.marks.unsupported.eq(faults)
         early_end = later(m, (mode.after == TEXT) & (encoding.after == ASCII), 1 + 4)
         complete = early_end & (reference.after == NO_REFERENCE)
-        m.d.sync += self.marks.complete.eq(delayed(m, complete))
-        for ours, theirs in zip(self.word, self._word(self.LATENCY), strict=True):
+        m.d.sync += self.marks.complete.eq(later(m, complete, 3))
+        for ours, theirs in zip(self.word, self._word(self.LATENCY - 1), strict=True):
             m.d.comb += ours.eq(theirs)
         return m
 
@@ -146,11 +149,32 @@ class WordLexer(Elaboratable):
                 value = self._at(key, stage - 1)
             else:
                 assert isinstance(key, frozenset)
-                data, filled = self.input.data, self.input.filled
-                lanes = (is_in(data.word_select(lane, 8), key) for lane in range(LANES))
-                value = Cat(lanes) & filled
+                lanes = (self._is_in(lane, key) for lane in range(LANES))
+                value = Cat(lanes) & self._word(0).filled
             self._lines[key, stage] = delayed(self._m, value)
         return self._lines[key, stage]
+
+    def _is_in(self, lane: int, read: frozenset[int]) -> Any:
+        """Whether the byte of a lane is in a set, from sets of both its halves."""
+        by_low: dict[frozenset[int], set[int]] = {}
+        for high in range(16):
+            low = frozenset(byte & 15 for byte in read if byte >> 4 == high)
+            by_low.setdefault(low, set()).add(high)
+        parts = (
+            self._half(lane, 0, low) & self._half(lane, 4, frozenset(highs))
+            for low, highs in by_low.items()
+            if low
+        )
+        return reduce(or_, parts)
+
+    def _half(self, lane: int, shift: int, read: frozenset[int]) -> Any:
+        """A register: four bits of the byte of a lane are in a set."""
+        key = lane, shift, read
+        if key not in self._halves:
+            bits = self.input.data.word_select(lane, 8)[shift : shift + 4]
+            value = reduce(or_, (bits == one for one in sorted(read)))
+            self._halves[key] = delayed(self._m, value)
+        return self._halves[key]
 
     def _define(self, name: str, stage: int, lines: Any) -> None:
         """Register lines, which are there from this stage on."""
@@ -314,9 +338,9 @@ class WordLexer(Elaboratable):
             "doctype": (here("in tag") & here("<!DOCTYPE")).any(),
         }
         for name, value in found.items():
-            m.d.sync += getattr(self.marks, name).eq(delayed(m, value))
+            m.d.sync += getattr(self.marks, name).eq(later(m, value, 2))
 
-    def _faults(self) -> Any:
+    def _faults(self) -> list[Any]:
         """Where a byte cannot be, or is of something that the circuit does not know."""
         here, tag, reference = self._here, self._tag, self._reference
         every = frozenset(range(256))
@@ -339,7 +363,6 @@ class WordLexer(Elaboratable):
         comment = [self._before("in comment", count, self.STATES_KNOWN) for count in (1, 2)]
         by_mode = {
             "text": here("]]>"),
-            "tag": reduce(or_, in_tags),
             "double": here(b"<"),
             "single": here(b"<"),
             "comment": (here("dashes") & comment[0] & comment[1]) | (here("-->") & ~comment[1]),
@@ -356,8 +379,10 @@ class WordLexer(Elaboratable):
             reference[HEX_MARK] & but(HEX_DIGITS),
             reference[HEX] & but(HEX_DIGITS, b";"),
         ]
-        faults = [here(f"in {mode}") & value for mode, value in by_mode.items()]
-        return reduce(or_, [*faults, *in_references, here(CONTROL)])
+        faults = [here("in tag") & value for value in in_tags]
+        faults.append(here("in instruction") & tag[TARGET] & but(NAME, SPACE, b"?"))
+        faults += [here(f"in {mode}") & value for mode, value in by_mode.items()]
+        return [*faults, *in_references, here(CONTROL)]
 
     def _encoding_faults(self, encoding: Speculation) -> Any:
         """Whether some byte is no UTF-8, when faults are registered."""
@@ -368,7 +393,7 @@ class WordLexer(Elaboratable):
             in_state = Cat(before == state for before in encoding.before)
             faults.append(in_state & self._at(wrong, stage))
         found = delayed(self._m, reduce(or_, faults))
-        return later(self._m, found.any(), self.STATES_KNOWN + 1 - stage - 1)
+        return later(self._m, found.any(), self.STATES_KNOWN + 1 - stage)
 
     def _declaration_faults(self) -> Any:
         """Whether an XML declaration is none of XML 1.0 in UTF-8."""
@@ -389,4 +414,4 @@ class WordLexer(Elaboratable):
             m.d.sync += [before.eq(0) for before in seen]
         declared, version, encoding, is_utf8 = now
         fault = word.valid & ends & declared & ~(version & (~encoding | is_utf8))
-        return later(m, fault, self.STATES_KNOWN + 1 - self.MODES_KNOWN)
+        return later(m, fault, self.STATES_KNOWN + 2 - self.MODES_KNOWN)

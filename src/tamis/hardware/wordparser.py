@@ -242,24 +242,27 @@ class Serializer(Elaboratable):
                 for one in zip(*head.steps, strict=True)
             )
         )
+        is_last, is_end = Signal(), Signal()  # of the steps of the word, of the document
         goes = full & ~self.stalled
-        leaves = goes & step.is_last
-        ends = leaves & head.finish
+        leaves, ends = goes & is_last, goes & is_end
+        lasts = (head.steps[k].is_last & at[k - 1] for k in range(1, STEPS))
+        later_last = reduce(or_, lasts)
         m.d.comb += self.taken.eq(self.valid & (~full | leaves))
         pending, doctype, faulty = Signal(), Signal(), Signal()
         m.d.sync += [one.eq(two) for one, two in zip(self.step, step, strict=True)]
         m.d.sync += [
-            self.goes.eq(goes & (step.name | step.tag | (step.is_last & head.finish))),
+            self.goes.eq(goes & (step.name | step.tag | is_end)),
             self.data.eq(step.data | pending),
             self.doctype.eq(doctype | head.doctype),
             self.last_data.eq((pending & ~step.name) | head.rest),
-            self.finish.eq(step.is_last & head.finish),
+            self.finish.eq(is_end),
             self.unsupported.eq(faulty | head.unsupported),
             self.complete.eq(head.complete),
         ]
         with m.If(goes):
-            m.d.sync += [at.eq(at << 1), full.eq(~step.is_last)]
-            m.d.sync += pending.eq((pending & ~step.name) | (step.is_last & head.rest))
+            m.d.sync += [at.eq(at << 1), full.eq(~is_last), is_last.eq(later_last)]
+            m.d.sync += is_end.eq(later_last & head.finish)
+            m.d.sync += pending.eq((pending & ~step.name) | (is_last & head.rest))
             m.d.sync += doctype.eq((doctype | head.doctype) & ~step.name)
             m.d.sync += head.doctype.eq(0)
             m.d.sync += faulty.eq(faulty | head.unsupported)
@@ -272,6 +275,8 @@ class Serializer(Elaboratable):
             m.d.sync += [one.eq(two) for one, two in shifted]
         with m.If(self.taken):
             m.d.sync += [head.all().eq(self.word.all()), full.eq(1), at.eq(1)]
+            m.d.sync += is_last.eq(self.word.steps[0].is_last)
+            m.d.sync += is_end.eq(self.word.steps[0].is_last & self.word.finish)
         with m.If(self.reset):
             m.d.sync += full.eq(0)
         # A cycle later, the bytes before the end of the name are chosen, and registered.
