@@ -22,14 +22,14 @@ from tamis.hardware.words import LANES, Word
 
 WORDS = 32
 """Words that may wait."""
-WORDS_READY = WORDS - WordLexer.LATENCY - 11
-"""With fewer of them, the input is taken: those in the lexer have a place."""
 WAITING = 16
 """Ends of tags that may wait."""
 STEPS = 4
 """Ends of tags in a word, and of a name after them: ``<><><><>``, or ``><><><a `` have so many."""
 FINDING = 3
 """The cycles of :func:`find_steps`."""
+WORDS_READY = WORDS - WordLexer.LATENCY - FINDING - 8
+"""With fewer of them, the input is taken: those in the lexer have a place."""
 
 
 class Aligner(Elaboratable):
@@ -38,7 +38,7 @@ class Aligner(Elaboratable):
     Attributes:
         data, keep: the bytes, and which of them there are; they follow each other.
         valid, finish: as in the circuit. ``finish`` must be followed by two cycles without input.
-        word: the words, 3 cycles later.
+        word: the words, 4 cycles later.
     """
 
     def __init__(self) -> None:
@@ -62,39 +62,38 @@ class Aligner(Elaboratable):
         turn = delayed(m, (carried - first)[:3])
         low, high = delayed(m, carried), delayed(m, carried + count)
         valid, finish, data = (delayed(m, one) for one in (valid, finish, data))
-        turned = Array(
-            Cat(data[8 * (LANES - by) :], data[: 8 * (LANES - by)]) for by in range(LANES)
-        )[turn]
-        self._collect(m, turned, (low, high), valid, finish)
+        turned = Signal(8 * LANES)
+        rotations = (Cat(data[8 * (LANES - k) :], data[: 8 * (LANES - k)]) for k in range(LANES))
+        m.d.sync += turned.eq(Array(rotations)[turn])
+        limits = [Cat(lane < limit for lane in range(2 * LANES)) for limit in (low, high)]
+        old, filled = (delayed(m, limit) for limit in limits)
+        self._collect(m, turned, old, filled, delayed(m, valid), delayed(m, finish))
         return m
 
-    def _collect(self, m: Module, turned: Any, span: Any, valid: Any, finish: Any) -> None:
-        """Fill a word with the bytes that are left, and the new ones from ``low`` to ``high``."""
-        low, high = span
+    def _collect(self, m: Module, new: Any, old: Any, filled: Any, valid: Any, finish: Any) -> None:
+        """Fill a word with the bytes that are left in the lanes ``old``, and the new ones."""
         word, rest = self.word, Signal(8 * LANES)
-        new = Signal(8 * LANES)
-        m.d.comb += new.eq(turned)
-        filled = Cat(lane < high for lane in range(LANES))
         merged = Cat(
-            Mux(lane < low, rest.word_select(lane, 8), new.word_select(lane, 8))
+            Mux(old[lane], rest.word_select(lane, 8), new.word_select(lane, 8))
             for lane in range(LANES)
         )
         begins, flushes, left = Signal(init=1), Signal(), Signal(LANES)
-        is_full = high >= LANES
-        m.d.sync += [word.valid.eq(0), flushes.eq(0), word.first.eq(begins)]
+        is_full, is_over = filled[LANES - 1], filled[LANES]
         with m.If(valid):
-            m.d.sync += rest.eq(Mux(is_full, new, merged))
-            m.d.sync += left.eq(Cat(lane + LANES < high for lane in range(LANES)))
-            m.d.sync += [word.data.eq(merged), word.filled.eq(filled)]
-            m.d.sync += [word.valid.eq(is_full | finish), flushes.eq(finish & (high > LANES))]
-            m.d.sync += word.finish.eq(finish & (high <= LANES))
-            with m.If(is_full | finish):
-                m.d.sync += begins.eq(finish & (high <= LANES))
-        with m.If(flushes):
-            m.d.sync += [word.data.eq(rest), word.filled.eq(left), word.valid.eq(1)]
-            m.d.sync += [word.finish.eq(1), begins.eq(1)]
-        with m.If(self.reset):
-            m.d.sync += [begins.eq(1), flushes.eq(0), word.valid.eq(0)]
+            m.d.sync += [rest.eq(Mux(is_full, new, merged)), left.eq(filled[LANES:])]
+        ends = finish & ~is_over
+        m.d.sync += [
+            flushes.eq(valid & finish & is_over & ~self.reset),
+            word.data.eq(Mux(flushes, rest, merged)),
+            word.filled.eq(Mux(flushes, left, filled[:LANES])),
+            word.first.eq(begins),
+            word.finish.eq(flushes | ends),
+            word.valid.eq((flushes | (valid & (is_full | finish))) & ~self.reset),
+        ]
+        with m.If(flushes | self.reset):
+            m.d.sync += begins.eq(1)
+        with m.Elif(valid & (is_full | finish)):
+            m.d.sync += begins.eq(ends)
 
 
 class Step(NamedTuple):
