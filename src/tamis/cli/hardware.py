@@ -56,7 +56,6 @@ Examples:
   tamis hardware report --subscriptions orders.tsv --seeds 5 --output circuit/
 """,
 }
-_SYSTEMS = ("shared", "NONT", "WONT", "WOWT", "WOWrT")
 _BATCH_BYTES = 1 << 24
 """Documents that one run of the simulator gets."""
 
@@ -66,10 +65,12 @@ class CircuitOptions(NamedTuple):
 
     Options:
         system: shared: all queries share a parser, and the columns of their common first steps.
-            NONT, WONT, WOWT, WOWrT: the systems of the FPGA paper.
+            wide: the same, eight bytes a cycle, without attributes and namespaces. NONT, WONT,
+            WOWT, WOWrT: the systems of the FPGA paper.
         cluster: The number of queries of a cluster. Default: that of the system.
         leaves: The leaves of the fan-out tree; 0: none. Default: those of the system.
         outputs: Read match bits out by one output of the chip, or by one of each cluster.
+            Default: that of the system.
         depth: The number of elements that may be open at once: a power of 2.
         dtd: The alphabet has the element names of this DTD.
         sample: The alphabet has the element names of these documents. Repeatable.
@@ -77,10 +78,10 @@ class CircuitOptions(NamedTuple):
             on standard error. refuse: they end the command.
     """
 
-    system: Literal["shared", "NONT", "WONT", "WOWT", "WOWrT"] = "shared"
+    system: Literal["shared", "wide", "NONT", "WONT", "WOWT", "WOWrT"] = "shared"
     cluster: Annotated[int | None, Option(min=1)] = None
     leaves: Annotated[int | None, Option(min=0)] = None
-    outputs: Literal["chip", "cluster"] = "chip"
+    outputs: Literal["chip", "cluster"] | None = None
     depth: Annotated[int, Option(min=2)] = 16
     dtd: Path | None = None
     sample: Annotated[list[str] | None, Option("--sample", metavar="DOCUMENT")] = None
@@ -98,7 +99,7 @@ class CircuitOptions(NamedTuple):
         return chosen._replace(
             cluster=self.cluster or chosen.cluster,
             leaves=chosen.leaves if self.leaves is None else self.leaves,
-            outputs=self.outputs,
+            outputs=self.outputs or chosen.outputs,
             depth=self.depth,
         )
 

@@ -49,7 +49,9 @@ class Generated:
             else:
                 ids.append(str(subscription.id))
                 queries.append(query)
-        self.tables = read_queries(queries, alphabet, prefixes)
+        self.tables = read_queries(queries, alphabet, prefixes, options.bytes == 1)
+        if prefixes and options.bytes > 1:
+            raise UsageError("namespaces need a circuit that reads a byte a cycle")
         self.refused |= {ids[number]: why for number, why in self.tables.refused.items()}
         if not self.tables.bit_count:
             raise UsageError("no subscription can be put in a circuit")

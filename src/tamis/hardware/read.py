@@ -86,7 +86,10 @@ Name = tuple[str, str]
 
 
 def read_queries(
-    queries: Iterable[Query], alphabet: Iterable[Name] = (), prefixes: Mapping[str, str] = {}
+    queries: Iterable[Query],
+    alphabet: Iterable[Name] = (),
+    prefixes: Mapping[str, str] = {},
+    has_facts: bool = True,
 ) -> Tables:
     """The tables of queries.
 
@@ -95,6 +98,7 @@ def read_queries(
             whether there is one, or whether it equals a string.
         alphabet: further names of elements that documents may contain.
         prefixes: the URI of each prefix that documents use; ``""`` for their default namespace.
+        has_facts: whether the circuit reads attributes.
 
     >>> from tamis.language.xpath import parse
     >>> tables = read_queries(map(parse, ["//a/b", "/a[b or c]", "/a[2]", "//a[b]"]))
@@ -110,7 +114,7 @@ def read_queries(
         count += 1
         try:
             found[number] = twigs.twig_of(query)
-            _check_facts(found[number])
+            _check_facts(found[number], has_facts)
         except twigs.Refused as reason:
             found.pop(number, None)
             refused[number] = str(reason)
@@ -133,11 +137,13 @@ def read_queries(
     )
 
 
-def _check_facts(twig: twigs.Twig) -> None:
+def _check_facts(twig: twigs.Twig, has_facts: bool) -> None:
     """Refuse facts that are not about an attribute's presence or its equality with a string."""
     for node in twig:
         if node.fact is None:
             continue
+        if not has_facts:
+            raise twigs.Refused("it asks for an attribute, which only a byte a cycle can show")
         if node.fact.axis is not Axis.ATTRIBUTE:
             raise twigs.Refused(TEXT_REASON)
         question = node.fact.question

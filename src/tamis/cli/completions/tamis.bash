@@ -26,13 +26,13 @@ _tamis() {
         'run --unsupported') words='refuse slow' ;;
         'run --declared-encoding') words='check ignore' ;;
         'schema --format') words='text json paths dot svg' ;;
-        'hardware generate --system') words='shared NONT WONT WOWT WOWrT' ;;
+        'hardware generate --system') words='shared wide NONT WONT WOWT WOWrT' ;;
         'hardware generate --outputs') words='chip cluster' ;;
         'hardware generate --rest') words='software refuse' ;;
-        'hardware simulate --system') words='shared NONT WONT WOWT WOWrT' ;;
+        'hardware simulate --system') words='shared wide NONT WONT WOWT WOWrT' ;;
         'hardware simulate --outputs') words='chip cluster' ;;
         'hardware simulate --rest') words='software refuse' ;;
-        'hardware report --system') words='shared NONT WONT WOWT WOWrT' ;;
+        'hardware report --system') words='shared wide NONT WONT WOWT WOWrT' ;;
         'hardware report --outputs') words='chip cluster' ;;
         'hardware report --rest') words='software refuse' ;;
         'workload queries --values-kind') words='numbers words' ;;

@@ -152,7 +152,7 @@ _tamis_hardware_report() {
     _arguments -s -S \
         '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
         '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
-        '(--system)--system=[shared]:value:(shared NONT WONT WOWT WOWrT)' \
+        '(--system)--system=[shared]:value:(shared wide NONT WONT WOWT WOWrT)' \
         '(--cluster)--cluster=[The number of queries of a cluster]:value: ' \
         '(--leaves)--leaves=[The leaves of the fan-out tree]:value: ' \
         '(--outputs)--outputs=[Read match bits out by one output of the chip]:value:(chip cluster)' \
@@ -177,7 +177,7 @@ _tamis_hardware_simulate() {
     _arguments -s -S \
         '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
         '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
-        '(--system)--system=[shared]:value:(shared NONT WONT WOWT WOWrT)' \
+        '(--system)--system=[shared]:value:(shared wide NONT WONT WOWT WOWrT)' \
         '(--cluster)--cluster=[The number of queries of a cluster]:value: ' \
         '(--leaves)--leaves=[The leaves of the fan-out tree]:value: ' \
         '(--outputs)--outputs=[Read match bits out by one output of the chip]:value:(chip cluster)' \
@@ -207,7 +207,7 @@ _tamis_hardware_generate() {
         '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
         '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
         '(--output)--output=[The folder for the circuit]:FOLDER:_files' \
-        '(--system)--system=[shared]:value:(shared NONT WONT WOWT WOWrT)' \
+        '(--system)--system=[shared]:value:(shared wide NONT WONT WOWT WOWrT)' \
         '(--cluster)--cluster=[The number of queries of a cluster]:value: ' \
         '(--leaves)--leaves=[The leaves of the fan-out tree]:value: ' \
         '(--outputs)--outputs=[Read match bits out by one output of the chip]:value:(chip cluster)' \
