@@ -128,7 +128,8 @@ class WordLexer(Elaboratable):
         faults = delayed(m, reduce(or_, (delayed(m, fault) for fault in self._faults())))
         faults = faults.any() | early[0] | early[1]
         m.d.sync += self.marks.unsupported.eq(faults)
-        early_end = later(m, (mode.after == TEXT) & (encoding.after == ASCII), 1 + 4)
+        early_end = (mode.after == TEXT) & (encoding.after == ASCII)
+        early_end = later(m, early_end, 1 + Speculation.LATENCY)
         complete = early_end & (reference.after == NO_REFERENCE)
         m.d.sync += self.marks.complete.eq(later(m, complete, 3))
         for ours, theirs in zip(self.word, self._word(self.LATENCY - 1), strict=True):

@@ -20,7 +20,7 @@ from tamis.hardware.stacks import delayed, later
 from tamis.hardware.wordlexer import Marks, WordLexer
 from tamis.hardware.words import LANES, Word
 
-WORDS = 32
+WORDS = 64
 """Words that may wait."""
 WAITING = 16
 """Ends of tags that may wait."""

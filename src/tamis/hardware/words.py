@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Array, Const, Elaboratable, Module, Mux, Signal
 
-from tamis.hardware.stacks import delayed
+from tamis.hardware.stacks import delayed, later
 
 LANES = 8
 """Bytes of a word."""
@@ -52,10 +52,13 @@ class Speculation(Elaboratable):
 
     Attributes:
         word: whose lanes ``rules`` are about.
-        before: for each lane the state before its byte, 4 cycles later; ``after``: that after all.
+        before: for each lane the state before its byte, ``LATENCY`` cycles later; ``after``: that
+            after all.
     """
 
-    LATENCY = 4
+    COMPOSING = 2
+    """Cycles of a level."""
+    LATENCY = 1 + 3 * COMPOSING + 1
 
     def __init__(self, word: Word, rules: Callable[[int], Rules], states: int) -> None:
         self.word = word
@@ -67,7 +70,7 @@ class Speculation(Elaboratable):
 
     def elaborate(self, _: object) -> Module:
         m = Module()
-        steps = [self._step(lane) for lane in range(LANES)]
+        steps = [[delayed(m, entry) for entry in self._step(lane)] for lane in range(LANES)]
         single = [self._held(m, table) for table in steps]
         double = [self._composed(m, steps[k], steps[k + 1]) for k in range(0, LANES, 2)]
         # A level later.
@@ -81,7 +84,9 @@ class Speculation(Elaboratable):
         rest = (single[4], double[2], triple[1], half[1])
         prefixes += [self._composed(m, half[0], one) for one in rest]
         state = Signal(self._bits)
-        word = self.word.later(m).later(m).later(m)
+        word = self.word
+        for _ in range(self.LATENCY - 1):
+            word = word.later(m)
         after = Array(prefixes[LANES])[state]
         with m.If(word.valid):
             m.d.sync += state.eq(Mux(word.finish, 0, after))
@@ -104,8 +109,17 @@ class Speculation(Elaboratable):
         return table
 
     def _held(self, m: Module, table: Sequence[Any]) -> list[Any]:
-        return [delayed(m, entry) for entry in table]
+        return [later(m, entry, self.COMPOSING) for entry in table]
 
     def _composed(self, m: Module, first: Sequence[Any], then: Sequence[Any]) -> list[Any]:
-        """A register for each state: what follows ``first``, and ``then``."""
-        return [delayed(m, Array(then)[entry]) for entry in first]
+        """For each state that after ``first``, and ``then``, which is chosen in two cycles."""
+        half = 1 << (self._bits - 1)
+        result = []
+        for entry in first:
+            low, high = entry[:-1], delayed(m, entry[-1])
+            if len(then) <= half:
+                chosen = [delayed(m, Array(then)[low])] * 2
+            else:
+                chosen = [delayed(m, Array(part)[low]) for part in (then[:half], then[half:])]
+            result.append(delayed(m, Mux(high, chosen[1], chosen[0])))
+        return result
