@@ -328,6 +328,34 @@ class Names(Elaboratable):
         return m
 
 
+class Queue(Elaboratable):
+    """A queue in LUT-RAM, whose first entry is in registers.
+
+    Attributes:
+        input, added: an entry, and whether it is added; there must be room.
+        level: the entries, without the first one.
+        output, valid: the first entry, and whether there is one; ``taken``: it is taken.
+    """
+
+    def __init__(self, width: int, depth: int) -> None:
+        self.input, self.added, self.reset = Signal(width), Signal(), Signal()
+        self.output, self.valid, self.taken = Signal(width), Signal(), Signal()
+        self.level = Signal(range(depth + 1))
+        self._depth = depth
+
+    def elaborate(self, _: object) -> Module:
+        m = Module()
+        rest = SyncFIFO(width=len(self.input), depth=self._depth)
+        m.submodules.rest = ResetInserter(self.reset)(rest)
+        m.d.comb += [rest.w_data.eq(self.input), rest.w_en.eq(self.added)]
+        m.d.comb += [rest.r_en.eq(~self.valid | self.taken), self.level.eq(rest.w_level)]
+        with m.If(rest.r_en):
+            m.d.sync += [self.output.eq(rest.r_data), self.valid.eq(rest.r_rdy)]
+        with m.If(self.reset):
+            m.d.sync += self.valid.eq(0)
+        return m
+
+
 class WordFront(Elaboratable):
     """The parser of eight bytes a cycle, the checker, and the events with tags as numbers.
 
@@ -358,20 +386,16 @@ class WordFront(Elaboratable):
         m.d.comb += [aligner.valid.eq(self.valid), aligner.finish.eq(self.finish)]
         m.d.comb += [one.eq(two) for one, two in zip(lexer.input, aligner.word, strict=True)]
         valid, found = find_steps(m, lexer.word, lexer.marks)
-        queue = self._queue(m, "words", len(found.all()), WORDS)
-        m.d.comb += [queue.w_data.eq(found.all()), queue.w_en.eq(valid)]
-        m.d.comb += [serializer.valid.eq(queue.r_rdy), queue.r_en.eq(serializer.taken)]
-        m.d.comb += serializer.word.all().eq(queue.r_data)
-        m.d.sync += self.ready.eq(queue.w_level < WORDS_READY)
+        m.submodules.words = queue = Queue(len(found.all()), WORDS)
+        m.d.comb += [queue.input.eq(found.all()), queue.added.eq(valid)]
+        m.d.comb += queue.reset.eq(self.reset)
+        m.d.comb += [serializer.valid.eq(queue.valid), queue.taken.eq(serializer.taken)]
+        m.d.comb += serializer.word.all().eq(queue.output)
+        m.d.sync += self.ready.eq(queue.level < WORDS_READY)
         m.d.comb += [one.eq(two) for one, two in zip(names.text, serializer.text, strict=True)]
         m.d.sync += names.closing.eq(serializer.step.closing)
         self._issue(m, serializer, names)
         return m
-
-    def _queue(self, m: Module, name: str, width: int, depth: int) -> Any:
-        queue = SyncFIFO(width=width, depth=depth)
-        m.submodules[name] = ResetInserter(self.reset)(queue)
-        return queue
 
     def _issue(self, m: Module, serializer: Serializer, names: Names) -> None:
         """Steps → events: for each end of a tag one, or two if the element is empty."""
@@ -379,14 +403,15 @@ class WordFront(Elaboratable):
         flags = [step.name, step.closing, serializer.data, serializer.doctype, step.tag, step.empty]
         flags += [serializer.finish, serializer.unsupported, serializer.complete]
         flags += [serializer.last_data]
-        steps = self._queue(m, "steps", len(flags) + 1 + len(names.code), WAITING)
+        m.submodules.steps = steps = Queue(len(flags) + 1 + len(names.code), WAITING)
+        m.d.comb += steps.reset.eq(self.reset)
         about = later(m, Cat(flags), 1 + names.latency)
-        m.d.comb += steps.w_data.eq(Cat(about, names.known, names.code))
-        m.d.comb += steps.w_en.eq(later(m, serializer.goes, 1 + names.latency))
-        m.d.sync += serializer.stalled.eq(steps.w_level >= WAITING - names.latency - 5)
+        m.d.comb += steps.input.eq(Cat(about, names.known, names.code))
+        m.d.comb += steps.added.eq(later(m, serializer.goes, 1 + names.latency))
+        m.d.sync += serializer.stalled.eq(steps.level >= WAITING - names.latency - 5)
         fields = {name: Signal(name=f"step_{name}") for name in _STEP}
         code, held = Signal.like(names.code), Signal(4 + len(names.code))
-        m.d.comb += Cat(*fields.values(), code).eq(steps.r_data)
+        m.d.comb += Cat(*fields.values(), code).eq(steps.output)
         tag, empty, finish = fields["tag"], fields["empty"], fields["finish"]
         current = Signal.like(held)
         about_name = [fields[one] for one in ("closing", "data", "doctype", "known")]
@@ -399,13 +424,13 @@ class WordFront(Elaboratable):
             current[4:],
         )
         opened, tagged = Signal(), Signal()  # its start was issued; all but its end of a document
-        issues = steps.r_rdy & tag & ~tagged
+        issues = steps.valid & tag & ~tagged
         starts = issues & ~is_end & ~opened
         more = (starts & empty) | (issues & finish)
-        ends = steps.r_rdy & finish & (~tag | tagged)
-        m.d.comb += steps.r_en.eq(steps.r_rdy & ~more)
+        ends = steps.valid & finish & (~tag | tagged)
+        m.d.comb += steps.taken.eq(steps.valid & ~more)
         m.d.sync += [opened.eq(starts & empty), tagged.eq(issues & finish & ~(starts & empty))]
-        with m.If(steps.r_rdy):
+        with m.If(steps.valid):
             m.d.sync += held.eq(current)
         seen, out = Observation(), Signal.like(code)
         m.d.sync += [
