@@ -28,7 +28,7 @@ STEPS = 4
 """Ends of tags in a word, and of a name after them: ``<><><><>``, or ``><><><a `` have so many."""
 FINDING = 3
 """The cycles of :func:`find_steps`."""
-WORDS_READY = WORDS - WordLexer.LATENCY - FINDING - 8
+WORDS_READY = WORDS - WordLexer.LATENCY - FINDING - 9
 """With fewer of them, the input is taken: those in the lexer have a place."""
 
 
@@ -38,7 +38,7 @@ class Aligner(Elaboratable):
     Attributes:
         data, keep: the bytes, and which of them there are; they follow each other.
         valid, finish: as in the circuit. ``finish`` must be followed by two cycles without input.
-        word: the words, 4 cycles later.
+        word: the words, 5 cycles later.
     """
 
     def __init__(self) -> None:
@@ -62,12 +62,13 @@ class Aligner(Elaboratable):
         turn = delayed(m, (carried - first)[:3])
         low, high = delayed(m, carried), delayed(m, carried + count)
         valid, finish, data = (delayed(m, one) for one in (valid, finish, data))
-        turned = Signal(8 * LANES)
-        rotations = (Cat(data[8 * (LANES - k) :], data[: 8 * (LANES - k)]) for k in range(LANES))
-        m.d.sync += turned.eq(Array(rotations)[turn])
+        for bits, unit in ((turn[:2], 1), (delayed(m, turn[2:]), 4)):
+            steps = [8 * unit * k for k in range(1 << len(bits))]
+            turns = [Cat(data[8 * LANES - k :], data[: 8 * LANES - k]) for k in steps]
+            data = delayed(m, Array(turns)[bits])
         limits = [Cat(lane < limit for lane in range(2 * LANES)) for limit in (low, high)]
-        old, filled = (delayed(m, limit) for limit in limits)
-        self._collect(m, turned, old, filled, delayed(m, valid), delayed(m, finish))
+        old, filled, valid, finish = (later(m, one, 2) for one in (*limits, valid, finish))
+        self._collect(m, data, old, filled, valid, finish)
         return m
 
     def _collect(self, m: Module, new: Any, old: Any, filled: Any, valid: Any, finish: Any) -> None:
