@@ -251,18 +251,20 @@ class Circuit(Component):
         """Counts the bits of a read-out; until it is over, no further document may end."""
         lengths = [len(part) for part in self.bits]
         length = max(lengths) if self.options.outputs == "cluster" else sum(lengths)
-        left = Signal(range(max(length, READOUT_MIN) + 1))
-        m.d.comb += [self.match_valid.eq(left != 0), self.match_last.eq(left == 1)]
+        left = Signal(range(max(length, READOUT_MIN)))  # besides the one that is read out
+        last = Signal()
+        m.d.comb += self.match_last.eq(last)
+        with m.If(self.match_valid):
+            m.d.sync += [left.eq(left - 1), last.eq(left == 1), self.match_valid.eq(~last)]
+        with m.If(last):
+            m.d.sync += busy.eq(0)
         with m.If(ended & answering):
-            m.d.sync += [left.eq(max(length, READOUT_MIN)), answering.eq(0)]
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
-            with m.If(self.match_last):
-                m.d.sync += busy.eq(0)
+            m.d.sync += [left.eq(max(length, READOUT_MIN) - 1), self.match_valid.eq(1)]
+            m.d.sync += answering.eq(0)
         with m.If(taken & self.finish):
             m.d.sync += [busy.eq(1), answering.eq(1)]
         with m.If(self.reset):
-            m.d.sync += [busy.eq(0), answering.eq(0), left.eq(0)]
+            m.d.sync += [busy.eq(0), answering.eq(0), last.eq(0), self.match_valid.eq(0)]
 
     def rtlil(self) -> str:
         """The circuit for Yosys."""

@@ -16,7 +16,7 @@
 #endif
 
 static Vtamis *circuit;
-static uint64_t cycles;
+static uint64_t cycles, time_of_dump;
 #if VM_TRACE
 static VerilatedVcdC *waveforms;
 #endif
@@ -37,7 +37,7 @@ static bool step(bool &answered) {
     circuit->eval();
     bool taken = circuit->valid && circuit->ready;
     answered = false;
-    if (circuit->match_valid) {
+    if (circuit->match_valid && !circuit->reset) { // before a reset, it may be anything
         for (int output = 0; output < OUTPUTS; output++) {
             bits.push_back(circuit->match >> output & 1);
         }
@@ -45,12 +45,12 @@ static bool step(bool &answered) {
     }
     if (answered) write_answer(cycles);
 #if VM_TRACE
-    if (waveforms) waveforms->dump(2 * cycles);
+    if (waveforms) waveforms->dump(time_of_dump++);
 #endif
     circuit->clk = 1;
     circuit->eval();
 #if VM_TRACE
-    if (waveforms) waveforms->dump(2 * cycles + 1);
+    if (waveforms) waveforms->dump(time_of_dump++);
 #endif
     cycles++;
     return taken;

@@ -12,11 +12,10 @@ from amaranth.lib.memory import Memory
 
 from tamis.hardware.automaton import AutomatonCircuit
 from tamis.hardware.lexer import NAME_END, Lexer
-from tamis.hardware.stacks import EventBus, delayed
+from tamis.hardware.stacks import EventBus, delayed, later
 
 STATUSES = ("malformed", "unsupported", "unknown", "overflow")
 """Why a document's matches do not count, in the order of the bits of a status."""
-MALFORMED, UNSUPPORTED, UNKNOWN, OVERFLOW = range(4)
 
 
 class Observation:
@@ -190,27 +189,24 @@ class Checker(Elaboratable):
             m.d.sync += [row.eq(row - 1), top_row.eq(row - 2), full.eq(0), empty.eq(row == 1)]
         with m.If(seen.doctype):
             m.d.sync += typed.eq(1)
-        faults, found = Signal(len(STATUSES)), Signal(len(STATUSES))
-        ending = Signal()
         cut = seen.end & (~seen.complete | ~empty | ~rooted)
-        m.d.sync += [
-            faults[MALFORMED].eq(
-                (seen.push & empty & rooted)
-                | (seen.pop & empty)
-                | (seen.names_end & (reader.data != self.code))
-                | (seen.data & empty)
-                | (seen.doctype & (~empty | rooted | typed))
-                | cut
-            ),
-            faults[UNSUPPORTED].eq(seen.unsupported),
-            faults[UNKNOWN].eq(seen.unknown),
-            faults[OVERFLOW].eq(seen.push & full),
-            ending.eq(seen.end),
-            found.eq(found | faults),
-            self.ended.eq(ending),
+        malformed = [
+            seen.push & empty & rooted,
+            seen.pop & empty,
+            seen.names_end & (reader.data != self.code),
+            seen.data & empty,
+            seen.doctype & (~empty | rooted | typed),
+            cut,
         ]
+        faults = Cat(
+            delayed(m, Cat(malformed)).any(),
+            *(delayed(m, one) for one in (seen.unsupported, seen.unknown, seen.push & full)),
+        )
+        found, now = Signal(len(STATUSES)), delayed(m, faults)
+        ending = later(m, seen.end, 2)
+        m.d.sync += [found.eq(found | now), self.ended.eq(ending)]
         with m.If(seen.end):
             m.d.sync += [row.eq(0), empty.eq(1), full.eq(0), rooted.eq(0), typed.eq(0)]
         with m.If(ending):
-            m.d.sync += [self.status.eq(found | faults), found.eq(0)]
+            m.d.sync += [self.status.eq(found | now), found.eq(0)]
         return m

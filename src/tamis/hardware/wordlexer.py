@@ -398,11 +398,11 @@ class WordLexer(Elaboratable):
 
     def _declaration_faults(self) -> Any:
         """Whether an XML declaration is none of XML 1.0 in UTF-8."""
-        m, word = self._m, self._word(self.MODES_KNOWN)
+        m, word = self._m, self._word(self.MODES_KNOWN + 1)
 
         def any_of(name: str) -> Any:
             lines = self._at(name, self.MODES_KNOWN) & self._at("in instruction", self.MODES_KNOWN)
-            return lines.any()
+            return delayed(m, lines.any())
 
         names = ("declaration", "version", "encoding", "utf-8")
         seen = [Signal(name=f"seen_{number}") for number in range(len(names))]
@@ -415,4 +415,4 @@ class WordLexer(Elaboratable):
             m.d.sync += [before.eq(0) for before in seen]
         declared, version, encoding, is_utf8 = now
         fault = word.valid & ends & declared & ~(version & (~encoding | is_utf8))
-        return later(m, fault, self.STATES_KNOWN + 2 - self.MODES_KNOWN)
+        return later(m, fault, self.STATES_KNOWN + 1 - self.MODES_KNOWN)

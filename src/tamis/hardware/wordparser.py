@@ -12,8 +12,8 @@ from functools import reduce
 from operator import and_, or_
 from typing import Any, NamedTuple
 
-from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal
-from amaranth.lib.fifo import SyncFIFO
+from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal
+from amaranth.lib.memory import Memory
 
 from tamis.hardware.parser import STATUSES, Checker, Observation, number_latency, number_of
 from tamis.hardware.stacks import delayed, later
@@ -28,7 +28,7 @@ STEPS = 4
 """Ends of tags in a word, and of a name after them: ``<><><><>``, or ``><><><a `` have so many."""
 FINDING = 3
 """The cycles of :func:`find_steps`."""
-WORDS_READY = WORDS - WordLexer.LATENCY - FINDING - 9
+WORDS_READY = WORDS - WordLexer.LATENCY - FINDING - 10
 """With fewer of them, the input is taken: those in the lexer have a place."""
 
 
@@ -330,30 +330,37 @@ class Names(Elaboratable):
 
 
 class Queue(Elaboratable):
-    """A queue in LUT-RAM, whose first entry is in registers.
+    """A queue in LUT-RAM, whose first entry is in registers. It must not be filled.
 
     Attributes:
-        input, added: an entry, and whether it is added; there must be room.
-        level: the entries, without the first one.
+        input, added: an entry, and whether it is added.
+        level: the entries besides the first one, of the cycle before.
         output, valid: the first entry, and whether there is one; ``taken``: it is taken.
     """
 
     def __init__(self, width: int, depth: int) -> None:
         self.input, self.added, self.reset = Signal(width), Signal(), Signal()
         self.output, self.valid, self.taken = Signal(width), Signal(), Signal()
-        self.level = Signal(range(depth + 1))
+        self.level = Signal(range(depth))
         self._depth = depth
 
     def elaborate(self, _: object) -> Module:
         m = Module()
-        rest = SyncFIFO(width=len(self.input), depth=self._depth)
-        m.submodules.rest = ResetInserter(self.reset)(rest)
-        m.d.comb += [rest.w_data.eq(self.input), rest.w_en.eq(self.added)]
-        m.d.comb += [rest.r_en.eq(~self.valid | self.taken), self.level.eq(rest.w_level)]
-        with m.If(rest.r_en):
-            m.d.sync += [self.output.eq(rest.r_data), self.valid.eq(rest.r_rdy)]
+        m.submodules.rows = rows = Memory(shape=len(self.input), depth=self._depth, init=[])
+        port, reader = rows.write_port(), rows.read_port(domain="comb")
+        first, end = reader.addr, port.addr
+        m.d.comb += [port.data.eq(self.input), port.en.eq(self.added)]
+        m.d.sync += self.level.eq(end - first)
+        moves, exists = Signal(), Signal()
+        m.d.comb += [moves.eq(~self.valid | self.taken), exists.eq(first != end)]
+        with m.If(self.added):
+            m.d.sync += end.eq(end + 1)
+        with m.If(moves & exists):
+            m.d.sync += first.eq(first + 1)
+        with m.If(moves):
+            m.d.sync += [self.output.eq(reader.data), self.valid.eq(exists)]
         with m.If(self.reset):
-            m.d.sync += self.valid.eq(0)
+            m.d.sync += [first.eq(0), end.eq(0), self.valid.eq(0)]
         return m
 
 
@@ -409,7 +416,7 @@ class WordFront(Elaboratable):
         about = later(m, Cat(flags), 1 + names.latency)
         m.d.comb += steps.input.eq(Cat(about, names.known, names.code))
         m.d.comb += steps.added.eq(later(m, serializer.goes, 1 + names.latency))
-        m.d.sync += serializer.stalled.eq(steps.level >= WAITING - names.latency - 5)
+        m.d.sync += serializer.stalled.eq(steps.level >= WAITING - names.latency - 6)
         fields = {name: Signal(name=f"step_{name}") for name in _STEP}
         code, held = Signal.like(names.code), Signal(4 + len(names.code))
         m.d.comb += Cat(*fields.values(), code).eq(steps.output)

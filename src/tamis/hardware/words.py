@@ -58,7 +58,7 @@ class Speculation(Elaboratable):
 
     COMPOSING = 2
     """Cycles of a level."""
-    LATENCY = 1 + 3 * COMPOSING + 1
+    LATENCY = 1 + 3 * COMPOSING + 2
 
     def __init__(self, word: Word, rules: Callable[[int], Rules], states: int) -> None:
         self.word = word
@@ -84,16 +84,18 @@ class Speculation(Elaboratable):
         rest = (single[4], double[2], triple[1], half[1])
         prefixes += [self._composed(m, half[0], one) for one in rest]
         state = Signal(self._bits)
-        word = self.word
-        for _ in range(self.LATENCY - 1):
-            word = word.later(m)
-        after = Array(prefixes[LANES])[state]
+        before = self.word
+        for _ in range(self.LATENCY - 2):
+            before = before.later(m)
+        word = before.later(m)
+        begins = [delayed(m, Mux(before.finish, 0, entry)) for entry in prefixes[LANES]]
+        prefixes = [prefixes[0], *([delayed(m, one) for one in table] for table in prefixes[1:])]
         with m.If(word.valid):
-            m.d.sync += state.eq(Mux(word.finish, 0, after))
+            m.d.sync += state.eq(Array(begins)[state])
         with m.If(self.reset):
             m.d.sync += state.eq(0)
         m.d.sync += [self.before[k].eq(Array(prefixes[k])[state]) for k in range(LANES)]
-        m.d.sync += self.after.eq(after)
+        m.d.sync += self.after.eq(Array(prefixes[LANES])[state])
         return m
 
     def _step(self, lane: int) -> list[Any]:
