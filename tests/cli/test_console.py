@@ -331,6 +331,8 @@ def test_the_library_does_not_speak_of_options() -> None:
         part = file.relative_to(package)
         if part.parts[0] in ("cli", "spark") or part == Path("core/kernel/build.py"):  # a command
             continue
+        if part == Path("hardware/tools.py"):  # It gives other programs their options.
+            continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 is_text = "\n" in node.value  # a docstring, or an example

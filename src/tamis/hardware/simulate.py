@@ -36,7 +36,7 @@ class Simulator:
     Args:
         generated: the circuit.
         folder: for the files of the tools. What is there of the same circuit is used again.
-        netlist: simulate what synthesis made of it, with Yosys' models of the device's cells.
+        netlist: simulate what synthesis made of it, with models of the device's cells.
         waveforms: a file for the waveforms of all signals, as VCD.
     """
 

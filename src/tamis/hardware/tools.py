@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from tamis.core.errors import MissingExtra, UsageError
 
-HARNESS = Path(__file__).parent / "harness.cpp"
+_HARNESS = Path(__file__).parent / "harness.cpp"
+_CELLS_OF_NETLISTS = Path(__file__).parent / "cells.v"
 DEVICE = ("--85k", "--package", "CABGA756", "--speed", "8")
 """Options of nextpnr for the LFE5U-85F, the largest ECP5, in its fastest grade."""
 _CELLS = {
@@ -156,4 +157,5 @@ def build_simulator(folder: Path, source: str, width: int, outputs: int, wavefor
     command += ["--Mdir", "simulator", "-CFLAGS", f"-O2 -DBYTES={width} -DOUTPUTS={outputs}"]
     command += ["-j", str(len(os.sched_getaffinity(0)))]
     command += ["--trace"] if waveforms else []
-    _run([*command, source, str(HARNESS)], folder, "simulator.log")
+    sources = [source, str(_CELLS_OF_NETLISTS)] if source == "netlist.v" else [source]
+    _run([*command, *sources, str(_HARNESS)], folder, "simulator.log")
