@@ -208,27 +208,28 @@ class Circuit(Component):
         m = Module()
         m.domains.sync = domain = ClockDomain(reset_less=True)
         m.d.comb += domain.clk.eq(self.clk)
-        busy, answering = Signal(), Signal()
+        # The end of a document waits for the read-out of the one before. After it, there is no
+        # input for two cycles.
+        busy, waiting, ended = Signal(), Signal(), Signal()
         taken = self.valid & self.ready
+        finishes = (taken & self.finish) | waiting
+        m.d.sync += [ended.eq(finishes & ~busy), waiting.eq(finishes & busy & ~self.reset)]
+        room: Any = Const(1)
         if self.options.bytes == 1:
             byte, valid = delayed(m, self.data), delayed(m, taken & ~self.finish)
-            end = delayed(m, (taken & self.finish) | self.reset)
+            end = ended | delayed(m, self.reset)
             m.submodules.front = front = Front(self._lexer, self.options.depth)
             m.d.comb += [front.byte.eq(byte), front.valid.eq(valid), front.end.eq(end)]
-            m.d.comb += self.ready.eq(~(busy & self.finish))
             bus = Cat(byte, valid, end) if self.options.parsers == "cluster" else front.bus
         else:
             m.submodules.front = front = WordFront(self._tags, self.options.depth)
-            m.d.comb += [
-                front.data.eq(delayed(m, self.data)),
-                front.reset.eq(delayed(m, self.reset)),
-            ]
-            m.d.comb += [front.keep.eq(delayed(m, self.keep)), front.valid.eq(delayed(m, taken))]
-            m.d.comb += front.finish.eq(delayed(m, taken & self.finish))
-            finished = delayed(m, taken & self.finish)
-            pauses = finished | delayed(m, finished)
-            m.d.comb += self.ready.eq(front.ready & ~pauses & ~(busy & self.finish))
-            bus = front.bus
+            valid = delayed(m, taken & ~self.finish)
+            with m.If(taken):
+                m.d.sync += [front.data.eq(self.data), front.keep.eq(self.keep)]
+            m.d.comb += [front.valid.eq(valid | ended), front.finish.eq(ended)]
+            m.d.sync += front.reset.eq(self.reset)
+            bus, room = front.bus, front.ready
+        m.d.sync += self.ready.eq(room & ~finishes & ~ended)
         clusters = [Cluster(q, len(bus), self._lexer, self.options) for q in self._queries]
         leaves = _tree(m, bus, len(clusters), self.options.leaves)
         outputs: list[Any] = []
@@ -242,26 +243,26 @@ class Circuit(Component):
                 following = cluster.output
         read_out = Cat(outputs) if self.options.outputs == "cluster" else outputs[0]
         m.d.sync += self.match.eq(read_out)
-        self._count(m, taken, clusters[0].ended, busy, answering)
+        self._count(m, ended, clusters[0].ended, busy)
         with m.If(front.ended):
             m.d.sync += self.status.eq(front.status)
         return m
 
-    def _count(self, m: Module, taken: Any, ended: Any, busy: Any, answering: Any) -> None:
+    def _count(self, m: Module, ended: Any, settled: Any, busy: Any) -> None:
         """Counts the bits of a read-out; until it is over, no further document may end."""
         lengths = [len(part) for part in self.bits]
         length = max(lengths) if self.options.outputs == "cluster" else sum(lengths)
         left = Signal(range(max(length, READOUT_MIN)))  # besides the one that is read out
-        last = Signal()
+        last, answering = Signal(), Signal()
         m.d.comb += self.match_last.eq(last)
         with m.If(self.match_valid):
             m.d.sync += [left.eq(left - 1), last.eq(left == 1), self.match_valid.eq(~last)]
         with m.If(last):
             m.d.sync += busy.eq(0)
-        with m.If(ended & answering):
+        with m.If(settled & answering):
             m.d.sync += [left.eq(max(length, READOUT_MIN) - 1), self.match_valid.eq(1)]
             m.d.sync += answering.eq(0)
-        with m.If(taken & self.finish):
+        with m.If(ended):
             m.d.sync += [busy.eq(1), answering.eq(1)]
         with m.If(self.reset):
             m.d.sync += [busy.eq(0), answering.eq(0), last.eq(0), self.match_valid.eq(0)]

@@ -40,23 +40,37 @@ def route(
     Megabytes per second are those of the input, at the median clock.
     """
     result = estimate(generated, folder)
-    routed = [tools.place_and_route(folder, seed, megahertz) for seed in seeds]
-    clocks = [one.megahertz for one in routed]
-    used, available = routed[0].used, routed[0].available
-    luts = used["TRELLIS_COMB"] + tools.LUTS_OF_WRITING * used.get("TRELLIS_RAMW", 0)
-    area = _of_area(generated, luts, used["TRELLIS_FF"], used.get("DP16KD", 0))
+    routed = [of_routed(tools.place_and_route(folder, seed, megahertz)) for seed in seeds]
+    clock = median(one["megahertz"] for one in routed)
+    area = _of_area(generated, *(routed[0][kind] for kind in ("luts", "registers", "block_ram")))
     return (
         result
         | area
         | {
             "estimate": False,
-            "luts_share": round(luts / available["TRELLIS_COMB"], 4),
-            "megahertz": {str(one.seed): round(one.megahertz, 2) for one in routed},
-            "megahertz_median": round(median(clocks), 2),
-            "megabytes_per_second": round(median(clocks) * generated.circuit.options.bytes, 1),
-            "route_seconds": [round(one.seconds, 1) for one in routed],
+            "luts_share": routed[0]["luts_share"],
+            "megahertz": {
+                str(seed): one["megahertz"] for seed, one in zip(seeds, routed, strict=True)
+            },
+            "megahertz_median": round(clock, 2),
+            "megabytes_per_second": round(clock * generated.circuit.options.bytes, 1),
+            "route_seconds": [one["route_seconds"] for one in routed],
         }
     )
+
+
+def of_routed(routed: tools.Routed) -> dict[str, Any]:
+    """What one run of place and route gave: the area, with that of LUT-RAM, and the clock."""
+    used, available = routed.used, routed.available
+    luts = used["TRELLIS_COMB"] + tools.LUTS_OF_WRITING * used.get("TRELLIS_RAMW", 0)
+    return {
+        "luts": luts,
+        "luts_share": round(luts / available["TRELLIS_COMB"], 4),
+        "registers": used["TRELLIS_FF"],
+        "block_ram": used.get("DP16KD", 0),
+        "megahertz": round(routed.megahertz, 2),
+        "route_seconds": round(routed.seconds, 1),
+    }
 
 
 def _of_area(generated: Generated, luts: int, registers: int, block_ram: int) -> dict[str, Any]:

@@ -151,7 +151,7 @@ class WordLexer(Elaboratable):
             else:
                 assert isinstance(key, frozenset)
                 lanes = (self._is_in(lane, key) for lane in range(LANES))
-                value = Cat(lanes) & self._word(0).filled
+                value = Cat(lanes)
             self._lines[key, stage] = delayed(self._m, value)
         return self._lines[key, stage]
 
@@ -169,12 +169,13 @@ class WordLexer(Elaboratable):
         return reduce(or_, parts)
 
     def _half(self, lane: int, shift: int, read: frozenset[int]) -> Any:
-        """A register: four bits of the byte of a lane are in a set."""
+        """A register: four bits of a byte are in a set; of no byte, the upper ones never are."""
         key = lane, shift, read
         if key not in self._halves:
             bits = self.input.data.word_select(lane, 8)[shift : shift + 4]
             value = reduce(or_, (bits == one for one in sorted(read)))
-            self._halves[key] = delayed(self._m, value)
+            filled = self.input.filled[lane] if shift else Const(1)
+            self._halves[key] = delayed(self._m, value & filled)
         return self._halves[key]
 
     def _define(self, name: str, stage: int, lines: Any) -> None:

@@ -26,7 +26,7 @@ WAITING = 16
 """Ends of tags that may wait."""
 STEPS = 4
 """Ends of tags in a word, and of a name after them: ``<><><><>``, or ``><><><a `` have so many."""
-FINDING = 3
+FINDING = 4
 """The cycles of :func:`find_steps`."""
 WORDS_READY = WORDS - WordLexer.LATENCY - FINDING - 10
 """With fewer of them, the input is taken: those in the lexer have a place."""
@@ -158,10 +158,10 @@ def find_steps(m: Module, word: Word, marks: Marks) -> tuple[Any, Steps]:
     Names and ends of tags alternate. So a name, and the data before it, belong to the tag whose
     number is that of the ends of tags before them.
     """
-    ranks = [_ranks(marks.tags[:lane]) for lane in range(LANES)]
-    of = [delayed(m, Cat(rank[number] for rank in ranks)) for number in range(STEPS)]
-    total = delayed(m, Cat(_ranks(marks.tags)))
-    names, closing, tags, empty, data = (delayed(m, one) for one in marks[:5])
+    ranks = _all_ranks(m, marks.tags)
+    of = [delayed(m, Cat(rank[number] for rank in ranks[:LANES])) for number in range(STEPS)]
+    total = delayed(m, Cat(ranks[LANES]))
+    names, closing, tags, empty, data = (later(m, one, 2) for one in marks[:5])
     steps = []
     for number in range(STEPS):
         name, tag = names & of[number], tags & of[number]
@@ -200,6 +200,23 @@ def find_steps(m: Module, word: Word, marks: Marks) -> tuple[Any, Steps]:
     return later(m, word.valid, FINDING), result
 
 
+def _all_ranks(m: Module, bits: Any) -> list[list[Any]]:
+    """The ranks of the bits before each lane, and of all of them, a cycle later: from halves."""
+    half = LANES // 2
+    low, high = (
+        [[delayed(m, one) for one in _ranks(part[:count])] for count in range(half + 1)]
+        for part in (bits[:half], bits[half:])
+    )
+    both = [
+        [
+            reduce(or_, (low[half][k] & rank[number - k] for k in range(number + 1)))
+            for number in range(STEPS + 1)
+        ]
+        for rank in high[1:]
+    ]
+    return low + both
+
+
 def _ranks(bits: Any) -> list[Any]:
     """For each number up to ``STEPS`` whether so many bits are set."""
     ranks: list[Any] = [Const(1, 1)] + [Const(0, 1)] * STEPS
@@ -215,8 +232,8 @@ class Serializer(Elaboratable):
     """Words with steps → a step a cycle.
 
     Attributes:
-        valid, word: the next word; ``taken``: it is taken in this cycle.
-        stalled: do nothing.
+        valid, word: the next word; ``free``: if there is one, it is taken.
+        stalls: do nothing in the next cycle.
         goes: what follows is new.
         step: its fields; ``data``, ``doctype``: there was some since the name before, or before
             the end of the document.
@@ -226,7 +243,7 @@ class Serializer(Elaboratable):
 
     def __init__(self, length: int) -> None:
         self.valid, self.word = Signal(), Steps.empty_word()
-        self.taken, self.stalled, self.reset = Signal(), Signal(), Signal()
+        self.free, self.stalls, self.reset = Signal(), Signal(), Signal()
         self.goes, self.step = Signal(), Step.empty_step()
         self.data, self.doctype, self.last_data = Signal(), Signal(), Signal()
         self.finish, self.unsupported, self.complete = Signal(), Signal(), Signal()
@@ -242,12 +259,18 @@ class Serializer(Elaboratable):
                 for one in zip(*head.steps, strict=True)
             )
         )
-        is_last, is_end = Signal(), Signal()  # of the steps of the word, of the document
-        goes = full & ~self.stalled
+        # A bit for each step from this one on: it is the last of its word.
+        lasts, stalled, is_end = Signal(STEPS), delayed(m, self.stalls), Signal()
+        is_last = lasts[0]
+        goes = full & ~stalled
         leaves, ends = goes & is_last, goes & is_end
-        lasts = (head.steps[k].is_last & at[k - 1] for k in range(1, STEPS))
-        later_last = reduce(or_, lasts)
-        m.d.comb += self.taken.eq(self.valid & (~full | leaves))
+        # Whether a word can be taken is decided a cycle before: the way to its registers is long.
+        taken, next_full, next_last = self.valid & self.free, Signal(), Signal()
+        m.d.comb += next_full.eq(taken | (full & ~leaves))
+        following = Mux(goes, lasts[1], is_last)
+        m.d.comb += next_last.eq(Mux(taken, self.word.steps[0].is_last, following))
+        m.d.sync += [full.eq(next_full & ~self.reset)]
+        m.d.sync += self.free.eq(~next_full | (next_last & ~self.stalls) | self.reset)
         pending, doctype, faulty = Signal(), Signal(), Signal()
         m.d.sync += [one.eq(two) for one, two in zip(self.step, step, strict=True)]
         m.d.sync += [
@@ -260,8 +283,7 @@ class Serializer(Elaboratable):
             self.complete.eq(head.complete),
         ]
         with m.If(goes):
-            m.d.sync += [at.eq(at << 1), full.eq(~is_last), is_last.eq(later_last)]
-            m.d.sync += is_end.eq(later_last & head.finish)
+            m.d.sync += [at.eq(at << 1), lasts.eq(lasts >> 1), is_end.eq(lasts[1] & head.finish)]
             m.d.sync += pending.eq((pending & ~step.name) | (is_last & head.rest))
             m.d.sync += doctype.eq((doctype | head.doctype) & ~step.name)
             m.d.sync += head.doctype.eq(0)
@@ -273,12 +295,10 @@ class Serializer(Elaboratable):
         with m.If(leaves):
             shifted = zip(history, [head.data, *history], strict=False)
             m.d.sync += [one.eq(two) for one, two in shifted]
-        with m.If(self.taken):
-            m.d.sync += [head.all().eq(self.word.all()), full.eq(1), at.eq(1)]
-            m.d.sync += is_last.eq(self.word.steps[0].is_last)
+        with m.If(taken):
+            m.d.sync += [head.all().eq(self.word.all()), at.eq(1)]
+            m.d.sync += lasts.eq(Cat(step.is_last for step in self.word.steps))
             m.d.sync += is_end.eq(self.word.steps[0].is_last & self.word.finish)
-        with m.If(self.reset):
-            m.d.sync += full.eq(0)
         # A cycle later, the bytes before the end of the name are chosen, and registered.
         window = delayed(m, Cat(*reversed(history), head.data))
         for place, byte in enumerate(self.text):
@@ -335,12 +355,12 @@ class Queue(Elaboratable):
     Attributes:
         input, added: an entry, and whether it is added.
         level: the entries besides the first one, of the cycle before.
-        output, valid: the first entry, and whether there is one; ``taken``: it is taken.
+        output, valid: the first entry, and whether there is one; ``leaves``: then it is taken.
     """
 
     def __init__(self, width: int, depth: int) -> None:
         self.input, self.added, self.reset = Signal(width), Signal(), Signal()
-        self.output, self.valid, self.taken = Signal(width), Signal(), Signal()
+        self.output, self.valid, self.leaves = Signal(width), Signal(), Signal()
         self.level = Signal(range(depth))
         self._depth = depth
 
@@ -350,9 +370,15 @@ class Queue(Elaboratable):
         port, reader = rows.write_port(), rows.read_port(domain="comb")
         first, end = reader.addr, port.addr
         m.d.comb += [port.data.eq(self.input), port.en.eq(self.added)]
-        m.d.sync += self.level.eq(end - first)
-        moves, exists = Signal(), Signal()
-        m.d.comb += [moves.eq(~self.valid | self.taken), exists.eq(first != end)]
+        # What is known of the level is two cycles old: since then, two entries may have left.
+        exceeds = [Signal(name=f"exceeds_{count}") for count in range(3)]
+        level, left, moves, exists = self.level, Signal(2), Signal(), Signal()
+        m.d.sync += level.eq(end - first)
+        m.d.sync += [exceeds[0].eq(level.any()), exceeds[1].eq(level[1:].any())]
+        m.d.sync += exceeds[2].eq(level[2:].any() | level[:2].all())
+        m.d.comb += exists.eq(Mux(left.any(), Mux(left.all(), *exceeds[:0:-1]), exceeds[0]))
+        m.d.comb += moves.eq(~self.valid | self.leaves)
+        m.d.sync += left.eq(Cat(moves & exists, left[0]))
         with m.If(self.added):
             m.d.sync += end.eq(end + 1)
         with m.If(moves & exists):
@@ -360,7 +386,8 @@ class Queue(Elaboratable):
         with m.If(moves):
             m.d.sync += [self.output.eq(reader.data), self.valid.eq(exists)]
         with m.If(self.reset):
-            m.d.sync += [first.eq(0), end.eq(0), self.valid.eq(0)]
+            forgotten = (first, end, level, *exceeds, left, self.valid)
+            m.d.sync += [one.eq(0) for one in forgotten]
         return m
 
 
@@ -397,9 +424,9 @@ class WordFront(Elaboratable):
         m.submodules.words = queue = Queue(len(found.all()), WORDS)
         m.d.comb += [queue.input.eq(found.all()), queue.added.eq(valid)]
         m.d.comb += queue.reset.eq(self.reset)
-        m.d.comb += [serializer.valid.eq(queue.valid), queue.taken.eq(serializer.taken)]
+        m.d.comb += [serializer.valid.eq(queue.valid), queue.leaves.eq(serializer.free)]
         m.d.comb += serializer.word.all().eq(queue.output)
-        m.d.sync += self.ready.eq(queue.level < WORDS_READY)
+        m.d.comb += self.ready.eq(queue.level < WORDS_READY)
         m.d.comb += [one.eq(two) for one, two in zip(names.text, serializer.text, strict=True)]
         m.d.sync += names.closing.eq(serializer.step.closing)
         self._issue(m, serializer, names)
@@ -416,7 +443,7 @@ class WordFront(Elaboratable):
         about = later(m, Cat(flags), 1 + names.latency)
         m.d.comb += steps.input.eq(Cat(about, names.known, names.code))
         m.d.comb += steps.added.eq(later(m, serializer.goes, 1 + names.latency))
-        m.d.sync += serializer.stalled.eq(steps.level >= WAITING - names.latency - 6)
+        m.d.sync += serializer.stalls.eq(steps.level >= WAITING - names.latency - 7)
         fields = {name: Signal(name=f"step_{name}") for name in _STEP}
         code, held = Signal.like(names.code), Signal(4 + len(names.code))
         m.d.comb += Cat(*fields.values(), code).eq(steps.output)
@@ -434,10 +461,13 @@ class WordFront(Elaboratable):
         opened, tagged = Signal(), Signal()  # its start was issued; all but its end of a document
         issues = steps.valid & tag & ~tagged
         starts = issues & ~is_end & ~opened
-        more = (starts & empty) | (issues & finish)
+        more = tag & ~tagged & ((empty & ~opened) | finish)
         ends = steps.valid & finish & (~tag | tagged)
-        m.d.comb += steps.taken.eq(steps.valid & ~more)
-        m.d.sync += [opened.eq(starts & empty), tagged.eq(issues & finish & ~(starts & empty))]
+        m.d.comb += steps.leaves.eq(~more)
+        m.d.sync += [
+            opened.eq(issues & empty & ~opened),
+            tagged.eq(issues & finish & (~empty | opened)),
+        ]
         with m.If(steps.valid):
             m.d.sync += held.eq(current)
         seen, out = Observation(), Signal.like(code)
