@@ -22,10 +22,11 @@ LINKING = [*PAGES, *(ROOT / "docs").glob("*/*.md"), ROOT / "ARCHITECTURE.md", RO
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS_JAVA = re.compile(r"^\$ tamis run|start_spark", re.MULTILINE)
+NEEDS_VERILATOR = re.compile(r"^\$ tamis hardware simulate", re.MULTILINE)
 
 
 def parts() -> Iterator[Any]:
-    """Pages, and recipes of the cookbook, by name; those that start Spark are marked."""
+    """Pages, and recipes of the cookbook, by name; those with a tier of their own are marked."""
     for page in PAGES:
         text = page.read_text("utf-8")
         recipes = re.split(r"^(?=## )", text, flags=re.MULTILINE) if "cookbook" in page.stem else []
@@ -33,6 +34,7 @@ def parts() -> Iterator[Any]:
             name = part.splitlines()[0].lstrip("# ") if recipes else page.stem
             blocks = "".join(block[2] for block in BLOCK.finditer(part))
             marks = [pytest.mark.spark] if NEEDS_JAVA.search(blocks) else []
+            marks += [pytest.mark.hardware] if NEEDS_VERILATOR.search(blocks) else []
             yield pytest.param(part, id=name, marks=marks)
 
 

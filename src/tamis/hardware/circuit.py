@@ -208,12 +208,13 @@ class Circuit(Component):
         m = Module()
         m.domains.sync = domain = ClockDomain(reset_less=True)
         m.d.comb += domain.clk.eq(self.clk)
-        # The end of a document waits for the read-out of the one before. After it, there is no
-        # input for two cycles.
+        # The end of a document waits for the read-out of the one before, and no input follows it
+        # for three cycles.
         busy, waiting, ended = Signal(), Signal(), Signal()
         taken = self.valid & self.ready
         finishes = (taken & self.finish) | waiting
         m.d.sync += [ended.eq(finishes & ~busy), waiting.eq(finishes & busy & ~self.reset)]
+        after = delayed(m, ended)
         room: Any = Const(1)
         if self.options.bytes == 1:
             byte, valid = delayed(m, self.data), delayed(m, taken & ~self.finish)
@@ -223,13 +224,13 @@ class Circuit(Component):
             bus = Cat(byte, valid, end) if self.options.parsers == "cluster" else front.bus
         else:
             m.submodules.front = front = WordFront(self._tags, self.options.depth)
-            valid = delayed(m, taken & ~self.finish)
-            with m.If(taken):
-                m.d.sync += [front.data.eq(self.data), front.keep.eq(self.keep)]
-            m.d.comb += [front.valid.eq(valid | ended), front.finish.eq(ended)]
+            valid, keep, finish = delayed(m, taken), delayed(m, self.keep), delayed(m, after)
+            m.d.comb += [front.data.eq(later(m, self.data, 2)), front.finish.eq(finish)]
+            m.d.sync += front.keep.eq(keep & valid.replicate(len(keep)))
+            m.d.comb += front.valid.eq(delayed(m, valid) | finish)
             m.d.sync += front.reset.eq(self.reset)
             bus, room = front.bus, front.ready
-        m.d.sync += self.ready.eq(room & ~finishes & ~ended)
+        m.d.sync += self.ready.eq(room & ~finishes & ~ended & ~after)
         clusters = [Cluster(q, len(bus), self._lexer, self.options) for q in self._queries]
         leaves = _tree(m, bus, len(clusters), self.options.leaves)
         outputs: list[Any] = []

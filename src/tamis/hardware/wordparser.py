@@ -28,8 +28,10 @@ STEPS = 4
 """Ends of tags in a word, and of a name after them: ``<><><><>``, or ``><><><a `` have so many."""
 FINDING = 4
 """The cycles of :func:`find_steps`."""
-WORDS_READY = WORDS - WordLexer.LATENCY - FINDING - 10
-"""With fewer of them, the input is taken: those in the lexer have a place."""
+AROUND = 11
+"""Cycles from ``ready`` to the lexer (8), and from the queue to ``ready`` (3)."""
+WORDS_READY = WORDS - 1 - WordLexer.LATENCY - FINDING - AROUND
+"""With fewer of them, the input is taken: a place is left for each word that is on its way."""
 
 
 class Aligner(Elaboratable):
