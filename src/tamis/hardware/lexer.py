@@ -1,8 +1,8 @@
 """XML as an automaton over bytes: what starts and ends elements, and what is not for the circuit.
 
-The nesting of elements is not regular; :mod:`tamis.hardware.checker` sees to it. What else makes a
-document well formed is here as far as the table in ``README.md`` says. Where no state is active,
-there was a byte that no document has at that place.
+The nesting of elements is not regular: :class:`tamis.hardware.parser.Checker` sees to it. What else
+makes a document well formed is here as far as the table in ``README.md`` says. Where no state is
+active, there was a byte that no document has at that place.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from tamis.hardware.read import Fact
 SPACE = frozenset(b" \t\r\n")
 LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 DIGITS = frozenset(b"0123456789")
-NAME_START = LETTERS | frozenset(range(0x80, 0x100)) | frozenset(b"_:")
+NAME_START = LETTERS | frozenset(range(0x80, 0x100)) | frozenset(b"_")
 NAME = NAME_START | DIGITS | frozenset(b"-.")
+"""Of names without a prefix."""
+COLON = frozenset(b":")
 NAME_END = SPACE | frozenset(b"/>")
 CHARACTERS = frozenset(range(32, 256)) | SPACE
 """Bytes of the characters that XML permits."""
@@ -36,7 +38,7 @@ class Lexer(Automaton):
         starts: a start tag is complete, but for the ``>`` of an empty-element tag.
         ends: an end tag is complete; ``empties``: an empty-element tag is.
         content, utf8: the document may end where a state of each is active.
-        data: character data, which needs an open element.
+        data: character data, which needs an open element; but for a byte order ``mark``.
         doctypes: a document type declaration begins.
         unsupported: what is not for the circuit.
         wrong: pairs; it is an error if a state of the first is active, and none of the second.
@@ -54,7 +56,8 @@ class Lexer(Automaton):
         self.wrong: list[tuple[list[int], list[int]]] = []
         self.unsupported: list[int] = []
         self._references: list[tuple[int, int]] = []  # the states of "&" and ";"
-        beginning = [START, self.literal(b"\xef\xbb\xbf", [START])]
+        self.mark = self._add_mark()
+        beginning = [START, self.mark[-1]]
         self.content = list(beginning)
         opened = self.add(b"<", [])
         self.opened = [opened]
@@ -77,6 +80,12 @@ class Lexer(Automaton):
     def tags_of(self, prefix: str) -> list[int]:
         """The numbers of the tags with a prefix."""
         return [tag for tag, of in enumerate(self._prefixes) if of == prefix]
+
+    def _add_mark(self) -> list[int]:
+        states = [START]
+        for byte in b"\xef\xbb\xbf":
+            states.append(self.add([byte], states[-1:]))
+        return states[1:]
 
     # -- content -----------------------------------------------------------------------------------
 
@@ -138,9 +147,9 @@ class Lexer(Automaton):
 
     # -- tags --------------------------------------------------------------------------------------
 
-    def _name(self, before: list[int]) -> list[int]:
+    def _name(self, before: list[int], inside: frozenset[int] = NAME | COLON) -> list[int]:
         first = self.add(NAME_START, before)
-        return [first, self.add(NAME, [first], loops=True)]
+        return [first, self.add(inside, [first], loops=True)]
 
     def _add_tags(self, opened: int) -> None:
         name = self._name([opened])
@@ -265,7 +274,7 @@ class Lexer(Automaton):
     def _add_instructions(self, opened: int, beginning: list[int]) -> None:
         """Processing instructions, and the XML declaration at the beginning."""
         mark = self.add(b"?", [opened])
-        target = self._name([mark])
+        target = self._name([mark], NAME)
         space = self.add(SPACE, target, loops=True)
         body = self.add(but(b"?>"), [space], loops=True)
         greater = self.add(b">", [space, body], loops=True)

@@ -84,7 +84,7 @@ class ByteParser(Elaboratable):
             events.tags.eq(tags),
             events.facts.eq(shown),
             seen.names_end.eq(stepped & ends),
-            seen.data.eq(stepped & any_of(lexer.data)),
+            seen.data.eq(stepped & any_of(lexer.data) & ~any_of(lexer.mark)),
             seen.doctype.eq(stepped & any_of(lexer.doctypes)),
             seen.unknown.eq(stepped & (starts | ends) & ~tags.any()),
         ]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal
 
-from tamis.hardware.lexer import DIGITS, LETTERS, NAME, NAME_START, SPACE
+from tamis.hardware.lexer import COLON, DIGITS, LETTERS, NAME, NAME_START, SPACE
 from tamis.hardware.stacks import delayed, later
 from tamis.hardware.words import LANES, Rules, Speculation, Word
 
@@ -22,7 +22,8 @@ TEXT, TAG, DOUBLE, SINGLE, COMMENT, INSTRUCTION, CDATA, DOCTYPE = range(8)
 MODES = ("text", "tag", "double", "single", "comment", "instruction", "cdata", "doctype")
 OUTSIDE, START_NAME, END_NAME, ENDED, SPACED, ATTRIBUTE, EQUALS, TARGET = range(8)
 """States in tags. ENDED: after the name of an end tag; SPACED: after that of a start tag, and
-between attributes; EQUALS: after the ``=`` of one; TARGET: in that of a processing instruction.
+between attributes; EQUALS: after the ``=`` of one; TARGET: in that of a processing instruction. In
+a document type declaration, EQUALS and ENDED are strings in double and single quotes.
 """
 NO_REFERENCE, ENTITY, NUMBER, DECIMAL, HEX_MARK, HEX = range(6)
 """States in references: after ``&``, ``&#``, ``&#1``, ``&#x`` and ``&#xa``."""
@@ -288,8 +289,9 @@ class WordLexer(Elaboratable):
         at = self._lane(lane)
         text, tag = at("in text"), at("in tag")
         over = at("in instruction") & (at(SPACE) | at(b"?"))
+        quotes = [at("in doctype") & at(quote) for quote in (b'"', b"'")]
         return {
-            OUTSIDE: [(text & at(b"<"), START_NAME)],
+            OUTSIDE: [(text & at(b"<"), START_NAME), (quotes[0], EQUALS), (quotes[1], ENDED)],
             START_NAME: [
                 (tag & at("<?"), TARGET),
                 (tag & (at("markup") | at(b">")), OUTSIDE),
@@ -297,10 +299,10 @@ class WordLexer(Elaboratable):
                 (tag & (at(SPACE) | at(b"/")), SPACED),
             ],
             END_NAME: [(tag & at(b">"), OUTSIDE), (tag & at(SPACE), ENDED)],
-            ENDED: [(tag & at(b">"), OUTSIDE)],
+            ENDED: [(tag & at(b">"), OUTSIDE), (quotes[1], OUTSIDE)],
             SPACED: [(tag & at(b">"), OUTSIDE), (tag & at(NAME_START), ATTRIBUTE)],
             ATTRIBUTE: [(tag & at(b"="), EQUALS)],
-            EQUALS: [(tag & at(QUOTES), SPACED)],
+            EQUALS: [(tag & at(QUOTES), SPACED), (quotes[0], OUTSIDE)],
             TARGET: [(over, OUTSIDE)],
         }
 
@@ -351,14 +353,17 @@ class WordLexer(Elaboratable):
             return here(every.difference(*allowed))
 
         spaced_name = here(NAME) & here("after space")
+        marks = here("in instruction") & tag[TARGET] & here(b"?")
+        self._lines["mark after target", self.STATES_KNOWN] = marks
+        marked = self._before("mark after target", 1, self.STATES_KNOWN)
         in_tags = [
             tag[OUTSIDE] & here(b"<>\"'"),
-            tag[START_NAME] & (but(NAME, SPACE, b"/>!?") | (here(b"!?") & ~here("markup"))),
-            tag[END_NAME] & but(NAME, SPACE, b">"),
+            tag[START_NAME] & (but(NAME, COLON, SPACE, b"/>!?") | (here(b"!?") & ~here("markup"))),
+            tag[END_NAME] & but(NAME, COLON, SPACE, b">"),
             tag[ENDED] & but(SPACE, b">"),
             tag[SPACED] & (but(NAME_START, SPACE, b"/>")),
-            tag[SPACED] & ((here(NAME_START) & ~here("after space")) | here(b":")),
-            tag[ATTRIBUTE] & (but(NAME, SPACE, b"=") | spaced_name | here("prefix")),
+            tag[SPACED] & (here(NAME_START) & ~here("after space")),
+            tag[ATTRIBUTE] & (but(NAME, COLON, SPACE, b"=") | spaced_name | here("prefix")),
             tag[EQUALS] & but(SPACE, QUOTES),
             here("after slash") & but(b">"),
         ]
@@ -370,8 +375,9 @@ class WordLexer(Elaboratable):
             "comment": (here("dashes") & comment[0] & comment[1]) | (here("-->") & ~comment[1]),
             "instruction": here("no target")
             | (tag[TARGET] & but(NAME, SPACE, b"?"))
-            | (here("reserved") & ~here("declaration")),
-            "doctype": here(b"<["),
+            | (here("reserved") & ~here("declaration"))
+            | (marked & but(b">")),
+            "doctype": here(b"<[") | (here(b">") & ~tag[OUTSIDE]),
         }
         letters = but(LETTERS, b"#;") | (here(b";") & ~here("entity"))
         in_references = [
@@ -382,7 +388,6 @@ class WordLexer(Elaboratable):
             reference[HEX] & but(HEX_DIGITS, b";"),
         ]
         faults = [here("in tag") & value for value in in_tags]
-        faults.append(here("in instruction") & tag[TARGET] & but(NAME, SPACE, b"?"))
         faults += [here(f"in {mode}") & value for mode, value in by_mode.items()]
         return [*faults, *in_references, here(CONTROL)]
 
