@@ -224,7 +224,8 @@ class Circuit(Component):
             bus = Cat(byte, valid, end) if self.options.parsers == "cluster" else front.bus
         else:
             m.submodules.front = front = WordFront(self._tags, self.options.depth)
-            valid, keep, finish = delayed(m, taken), delayed(m, self.keep), delayed(m, after)
+            valid = delayed(m, self.valid) & delayed(m, self.ready)  # apart: ``ready`` is slow
+            keep, finish = delayed(m, self.keep), delayed(m, after)
             m.d.comb += [front.data.eq(later(m, self.data, 2)), front.finish.eq(finish)]
             m.d.sync += front.keep.eq(keep & valid.replicate(len(keep)))
             m.d.comb += front.valid.eq(delayed(m, valid) | finish)

@@ -56,9 +56,9 @@ class Speculation(Elaboratable):
             after all.
     """
 
-    COMPOSING = 2
-    """Cycles of a level."""
-    LATENCY = 1 + 3 * COMPOSING + 2
+    CHOOSING = COMPOSING = 2
+    """Cycles of a choice from a table; a level of the tree is that for each state."""
+    LATENCY = 1 + 3 * COMPOSING + 1 + CHOOSING
 
     def __init__(self, word: Word, rules: Callable[[int], Rules], states: int) -> None:
         self.word = word
@@ -85,7 +85,7 @@ class Speculation(Elaboratable):
         prefixes += [self._composed(m, half[0], one) for one in rest]
         state = Signal(self._bits)
         before = self.word
-        for _ in range(self.LATENCY - 2):
+        for _ in range(1 + 3 * self.COMPOSING):
             before = before.later(m)
         word = before.later(m)
         begins = [delayed(m, Mux(before.finish, 0, entry)) for entry in prefixes[LANES]]
@@ -94,8 +94,8 @@ class Speculation(Elaboratable):
             m.d.sync += state.eq(Array(begins)[state])
         with m.If(self.reset):
             m.d.sync += state.eq(0)
-        m.d.sync += [self.before[k].eq(Array(prefixes[k])[state]) for k in range(LANES)]
-        m.d.sync += self.after.eq(Array(prefixes[LANES])[state])
+        for found, table in zip([*self.before, self.after], prefixes, strict=True):
+            m.d.comb += found.eq(self._chosen(m, table, state))
         return m
 
     def _step(self, lane: int) -> list[Any]:
@@ -114,14 +114,12 @@ class Speculation(Elaboratable):
         return [later(m, entry, self.COMPOSING) for entry in table]
 
     def _composed(self, m: Module, first: Sequence[Any], then: Sequence[Any]) -> list[Any]:
-        """For each state that after ``first``, and ``then``, which is chosen in two cycles."""
+        """For each state that after ``first``, and ``then``."""
+        return [self._chosen(m, then, entry) for entry in first]
+
+    def _chosen(self, m: Module, table: Sequence[Any], state: Any) -> Any:
+        """The entry of a state, two cycles later: first from each half, then from both."""
         half = 1 << (self._bits - 1)
-        result = []
-        for entry in first:
-            low, high = entry[:-1], delayed(m, entry[-1])
-            if len(then) <= half:
-                chosen = [delayed(m, Array(then)[low])] * 2
-            else:
-                chosen = [delayed(m, Array(part)[low]) for part in (then[:half], then[half:])]
-            result.append(delayed(m, Mux(high, chosen[1], chosen[0])))
-        return result
+        low, high = state[:-1], delayed(m, state[-1])
+        chosen = [delayed(m, Array(part)[low]) for part in (table[:half], table[half:]) if part]
+        return delayed(m, Mux(high, chosen[-1], chosen[0]))
