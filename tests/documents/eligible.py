@@ -17,12 +17,12 @@ _ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']+)")
 def is_for_the_fast_path(source: Source | DocumentError) -> bool:
     """Is it well-formed for expat, without an internal subset, and UTF-8, declared or not?
 
-    Left out: DOCTYPEs whose name is not ASCII, and second byte order marks.
+    Left out: DOCTYPEs whose name is not ASCII.
     """
     if isinstance(source, DocumentError) or source.encoding not in (None, "utf-8"):
         return False
     data = bytes(source.data)
-    if data.startswith(b"\xef\xbb\xbf") or _ODD_DOCTYPE.search(data):
+    if _ODD_DOCTYPE.search(data):
         return False
     declared = _ENCODING.match(data)
     if declared and declared[1].lower() not in (b"utf-8", b"utf8"):

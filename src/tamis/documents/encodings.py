@@ -33,6 +33,7 @@ _MARKS = (
     (b"<\0", "utf-16-le", 0),
     (b"\0<", "utf-16-be", 0),
 )
+_TWO_MARKS = "a second byte order mark, where the document must begin: take it away"
 # What packed files begin with, which nobody meant to be XML.
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\3\4": "zip"}
 # Names in XML's recommendation that Python does not know.
@@ -111,6 +112,8 @@ def _marked(head: bytes) -> Encoding | None:
     """The encoding that the first bytes say, or None; an error if they say that it is packed."""
     for mark, encoding, size in _MARKS:
         if head.startswith(mark):
+            if head.startswith(mark, size) and size == len(mark):
+                raise MalformedDocument(_TWO_MARKS, 1, 1)
             # Expat reads UTF-16 too, but takes halves of surrogate pairs for characters.
             codec = None if encoding == "utf-8" else codecs.lookup(encoding)
             return Encoding(size, codec, "utf-8")
@@ -190,6 +193,8 @@ def in_utf8_of_text(chunks: Iterable[str]) -> Iterator[bytes]:
 
 def check_text(head: str, declared: DeclaredEncoding = "check") -> None:
     """Refuse text that declares to be bytes of another encoding than UTF-8."""
+    if head.startswith("\ufeff\ufeff"):
+        raise MalformedDocument(_TWO_MARKS, 1, 1)
     found = _DECLARATION.match(head.removeprefix("\ufeff")[:HEAD_BYTES])
     name = (found and found["encoding"]) or "utf-8"
     if declared == "check" and name.lower().replace("_", "-") not in ("utf-8", "utf8"):
