@@ -70,7 +70,10 @@ class Generated:
             "options": options._asdict(),
             "tags": self.tables.tags,
             "attributes": [
-                {"name": fact.attribute, "value": fact.value and fact.value.decode()}
+                {
+                    "name": fact.attribute,
+                    "value": None if fact.value is None else fact.value.decode(),
+                }
                 for fact in self.tables.facts
             ],
             "prefixes": self.prefixes,

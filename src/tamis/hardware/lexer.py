@@ -22,7 +22,6 @@ COLON = frozenset(b":")
 NAME_END = SPACE | frozenset(b"/>")
 CHARACTERS = frozenset(range(32, 256)) | SPACE
 """Bytes of the characters that XML permits."""
-ENCODINGS = (b"utf-8", b"us-ascii", b"ascii")
 
 
 def but(taken: bytes) -> frozenset[int]:
@@ -292,7 +291,7 @@ class Lexer(Automaton):
     def _add_declaration(self, begin: int, end: int) -> None:
         """``<?xml version="1.0" encoding="UTF-8" standalone="yes"?>``; the last two may lack."""
         version = self._pseudo(b"version", [begin], [b"1.0"])
-        encoding = self._pseudo(b"encoding", version, ENCODINGS, any_case=True)
+        encoding = self._pseudo(b"encoding", version, [b"utf-8"], any_case=True)
         standalone = self._pseudo(b"standalone", [*version, *encoding], [b"yes", b"no"])
         space = self.add(SPACE, [*version, *encoding, *standalone], loops=True)
         before = [*version, *encoding, *standalone, space]

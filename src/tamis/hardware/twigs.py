@@ -17,7 +17,7 @@ from amaranth.lib.memory import Memory
 
 from tamis.hardware.read import Twig
 from tamis.hardware.stacks import EventBus, end_of
-from tamis.matching.engines.stacks.read import BELOW, CHILD, FACT, NEVER
+from tamis.matching.engines.stacks.read import BELOW, CHILD, FACT, GROUP, NEVER
 
 
 class Node(NamedTuple):
@@ -52,7 +52,16 @@ def root_of(twig: Twig) -> Node:
         made = Node(node.kind, node.tags, node.fact, below)
         if number:
             children[node.parent].append((made, node.negated))
-    return made
+    return _at_document(made)
+
+
+def _at_document(node: Node) -> Node:
+    """What a node asks of the document, which is no element and has no attributes."""
+    if node.kind in (CHILD, BELOW):
+        return node
+    if node.kind != GROUP:
+        return node._replace(kind=NEVER, tags=None, below=())
+    return node._replace(below=tuple((_at_document(one), no) for one, no in node.below))
 
 
 class TwigStacks(Elaboratable):
@@ -103,7 +112,7 @@ class TwigStacks(Elaboratable):
             m.d.sync += row.eq(0)
         self._found = Signal(len(self._columns))
         self._shown = Signal(len(self._facts))
-        top = Cat(self._found, self._shown)
+        top = Cat(self._found, self._shown, Const(0, 1))  # no memory is empty
         m.submodules.rows = memory = Memory(shape=len(top), depth=self._depth, init=[])
         port, reader = memory.write_port(), memory.read_port(domain="comb")
         m.d.comb += [port.addr.eq(row), port.data.eq(top), port.en.eq(push)]
@@ -114,7 +123,7 @@ class TwigStacks(Elaboratable):
         ]
         with m.If(pop):
             m.d.sync += self._found.eq(Cat(gathered))
-            m.d.sync += self._shown.eq(reader.data[len(self._found) :])
+            m.d.sync += self._shown.eq(reader.data[len(self._found) : -1])
         with m.Elif(push):
             m.d.sync += self._shown.eq(Cat(facts[fact] for fact in self._facts))
         with m.If(push | self.ending):
