@@ -18,8 +18,8 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.names import QNAME
 
 # What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
-# does not know all aliases. UTF-16 without its marks is left to expat to refuse.
-_NATIVE = {"utf-8": "utf-8", "iso8859-1": "iso-8859-1", "ascii": "us-ascii", "utf-16": None}
+# does not know all aliases.
+_NATIVE = {"utf-8": "utf-8", "iso8859-1": "iso-8859-1", "ascii": "us-ascii"}
 # A document's own marks → how to decode what follows a byte order mark, or the whole, and how many
 # bytes the mark takes.
 _MARKS = (

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Subscriptions → a circuit and its manifest, in a folder."""
 
 from __future__ import annotations

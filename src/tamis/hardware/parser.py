@@ -207,6 +207,8 @@ class Checker(Elaboratable):
         m.d.sync += [found.eq(found | now), self.ended.eq(ending)]
         with m.If(seen.end):
             m.d.sync += [row.eq(0), empty.eq(1), full.eq(0), rooted.eq(0), typed.eq(0)]
-        with m.If(ending):
-            m.d.sync += [self.status.eq(found | now), found.eq(0)]
+        status = found | now
+        with m.If(ending):  # after an overflow, end tags are compared with the wrong ones
+            m.d.sync += self.status.eq(Cat(status[0] & ~status[-1], status[1:]))
+            m.d.sync += found.eq(0)
         return m
