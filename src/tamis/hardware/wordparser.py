@@ -68,8 +68,9 @@ class Aligner(Elaboratable):
             steps = [8 * unit * k for k in range(1 << len(bits))]
             turns = [Cat(data[8 * LANES - k :], data[: 8 * LANES - k]) for k in steps]
             data = delayed(m, Array(turns)[bits])
-        limits = [Cat(lane < limit for lane in range(2 * LANES)) for limit in (low, high)]
-        old, filled, valid, finish = (later(m, one, 2) for one in (*limits, valid, finish))
+        below = Array(Const((1 << limit) - 1, 2 * LANES) for limit in range(2 * LANES))
+        old, filled = later(m, below[low], 2), later(m, below[high], 2)
+        valid, finish = later(m, valid, 2), later(m, finish, 2)
         self._collect(m, data, old, filled, valid, finish)
         return m
 
