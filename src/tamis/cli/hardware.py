@@ -53,7 +53,7 @@ Examples:
     "report": """\b
 Examples:
   tamis hardware report --subscriptions orders.tsv --dtd order.dtd --estimate
-  tamis hardware report --subscriptions orders.tsv --seeds 5 --output circuit/
+  tamis hardware report --subscriptions orders.tsv --seeds 5 --folder circuit/
 """,
 }
 _BATCH_BYTES = 1 << 24
@@ -194,6 +194,7 @@ def _answers(
     from_circuit = simulator.match(readable)
     by_circuit = [next(from_circuit) if isinstance(one, Source) else () for one in sources]
     left = [n for n, one in enumerate(by_circuit) if refused or isinstance(one, tuple)]
+    order = {str(id): place for place, id in enumerate(software.ids)}
     matches = software.match_batch([sources[number] for number in left])
     found: list[list[str] | DocumentError] = [
         answer if isinstance(answer, list) else [] for answer in by_circuit
@@ -206,7 +207,7 @@ def _answers(
             continue
         ids = [str(software.ids[query]) for query in matches.numbers(place)]
         if isinstance(answer, list):
-            ids = [id for id in ids if id in refused or id in set(answer)]
+            ids = sorted(refused.keys() & ids | set(answer), key=order.__getitem__)
         found[number] = ids
     return found
 

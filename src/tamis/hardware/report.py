@@ -27,7 +27,7 @@ def estimate(generated: Generated, folder: Path) -> dict[str, Any]:
     luts = cells["lut"] + tools.LUTS_OF_RAM * cells["lut_ram"]
     return {
         "estimate": True,
-        **_of_area(generated, luts, cells["ff"], cells["block_ram"]),
+        **_of_area(generated, luts, cells["ff"], cells["lut_ram"]),
         "synthesis_seconds": round(seconds, 1),
     }
 
@@ -42,7 +42,7 @@ def route(
     result = estimate(generated, folder)
     routed = [of_routed(tools.place_and_route(folder, seed, megahertz)) for seed in seeds]
     clock = median(one["megahertz"] for one in routed)
-    area = _of_area(generated, *(routed[0][kind] for kind in ("luts", "registers", "block_ram")))
+    area = _of_area(generated, *(routed[0][kind] for kind in ("luts", "registers", "lut_rams")))
     return (
         result
         | area
@@ -67,19 +67,19 @@ def of_routed(routed: tools.Routed) -> dict[str, Any]:
         "luts": luts,
         "luts_share": round(luts / available["TRELLIS_COMB"], 4),
         "registers": used["TRELLIS_FF"],
-        "block_ram": used.get("DP16KD", 0),
+        "lut_rams": used.get("TRELLIS_RAMW", 0),
         "megahertz": round(routed.megahertz, 2),
         "route_seconds": round(routed.seconds, 1),
     }
 
 
-def _of_area(generated: Generated, luts: int, registers: int, block_ram: int) -> dict[str, Any]:
+def _of_area(generated: Generated, luts: int, registers: int, lut_rams: int) -> dict[str, Any]:
     count = generated.tables.bit_count
     return {
         "queries": count,
         "luts": luts,
         "registers": registers,
-        "block_ram": block_ram,
+        "lut_rams": lut_rams,
         "luts_per_query": round(luts / count, 2),
     }
 
