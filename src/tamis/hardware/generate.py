@@ -40,7 +40,7 @@ class Generated:
         if not isinstance(subscriptions, Subscriptions):
             subscriptions = Subscriptions(subscriptions)
         self.subscriptions = subscriptions
-        self.prefixes = dict(prefixes)
+        self.prefixes = {prefix: uri for prefix, uri in prefixes.items() if prefix != "xml"}
         self.refused: dict[str, str] = {}
         ids, queries = [], []
         for subscription in subscriptions:
@@ -50,8 +50,8 @@ class Generated:
             else:
                 ids.append(str(subscription.id))
                 queries.append(query)
-        self.tables = read_queries(queries, alphabet, prefixes, options.bytes == 1)
-        if prefixes and options.bytes > 1:
+        self.tables = read_queries(queries, alphabet, self.prefixes, options.bytes == 1)
+        if self.prefixes and options.bytes > 1:
             raise UsageError("namespaces need a circuit that reads a byte a cycle")
         self.refused |= {ids[number]: why for number, why in self.tables.refused.items()}
         if not self.tables.bit_count:
@@ -60,7 +60,7 @@ class Generated:
         for id, bit in zip(ids, self.tables.bits, strict=True):
             if bit >= 0:
                 by_bit[bit].append(id)
-        self.circuit = Circuit(self.tables, options, prefixes)
+        self.circuit = Circuit(self.tables, options, self.prefixes)
         self.ids = [by_bit[bit] for part in self.circuit.bits for bit in part]
 
     def manifest(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from tamis.core.names import XML_NAMESPACE
 from tamis.language.model import Axis, NameTest, Query
 from tamis.matching.engines.stacks import read as twigs
 
@@ -167,7 +168,7 @@ class _Reader:
         tests = {node.test for twig in found for node in twig if node.test is not None}
         asked = ((test.namespace, test.local) for test in tests)
         names = {(uri, local) for uri, local in asked if uri is not None and local is not None}
-        self._prefixes = prefixes
+        self._prefixes = {"xml": XML_NAMESPACE, **prefixes}
         expanded = {
             written: name
             for name in names | set(alphabet)

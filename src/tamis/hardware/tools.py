@@ -24,11 +24,7 @@ DEVICE = ("--85k", "--package", "CABGA756", "--speed", "8")
 TIMING_WEIGHT = 60
 """What timing weighs for the placer, whose own default is 10. With 60 the clocks of large circuits
 are up to a fifth higher, and with 100 no higher than that."""
-_CELLS = {
-    "lut": "LUT4",
-    "ff": "TRELLIS_FF",
-    "lut_ram": "TRELLIS_DPR16X4",
-}
+_CELLS = {"lut": "LUT4", "ff": "TRELLIS_FF", "lut_ram": "TRELLIS_DPR16X4"}
 LUTS_OF_WRITING = 2
 """LUTs that a LUT-RAM of 16 rows of 4 bits cannot use for logic, since its address is there."""
 LUTS_OF_RAM = 4 + LUTS_OF_WRITING
