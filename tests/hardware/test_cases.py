@@ -41,7 +41,7 @@ def _read(case: Case) -> Source | None:
         return None
 
 
-PREFIXES = {"": "urn:u", "p": "urn:p", "q": "urn:q"}
+PREFIXES = {"": "urn:u", "p": "urn:p", "q": "urn:q", "also-p": "urn:p"}
 QUERIES = {
     "default": "//u:b",
     "prefixed": "/p:a/u:b",
@@ -49,12 +49,14 @@ QUERIES = {
     "none": "//b",
     "twig": "//u:b[p:a or @x]",
     "wildcard": "/p:a/*/p:b",
+    "attribute": "//u:b/@p:x",
 }
 ANSWERED = [
     b"<b xmlns='urn:u'/>",
     b"<p:a xmlns:p='urn:p' xmlns='urn:u'><b/></p:a>",
     b'<p:a\n xmlns = "urn:u" x="xmlns" xmlns:q="urn:q" xmlns:p = "urn:p"><q:b/><b><p:b/></b></p:a>',
     b"<p:a p:x='1' xmlns:p='urn:p' xml:lang='en'><p:b/></p:a>",
+    b"<b xmlns='urn:u' xmlns:also-p='urn:p'><also-p:a/><b also-p:x='1'/></b>",
     b"<b xmlns='urn:u' xmlns:p='urn:p'><b x='1'/><b p:x='1'/><b><p:a/></b></b>",
 ]
 NOT_FOR_THE_CIRCUIT = [

@@ -90,7 +90,7 @@ def test_generates_verilog_and_a_manifest() -> None:
     assert sum(manifest["clusters"]) == len(manifest["matches"])
     assert set(manifest["software"]) == {"large", "second"}
     assert manifest["tags"] == ["item", "order", "p:note", "p:of", "total"]
-    assert manifest["attributes"] == [{"name": "urgent", "value": None}]
+    assert manifest["attributes"] == [{"names": ["urgent"], "value": None}]
     assert manifest["prefixes"] == {"p": "urn:p"}
 
 

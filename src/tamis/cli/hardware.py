@@ -9,10 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from click.exceptions import Exit
-
 from tamis.cli import arguments as args
-from tamis.cli.console import Status, of_document, open_results, say, warn
+from tamis.cli.console import of_document, open_results, say, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
 from tamis.cli.options import Argument, Commands, Option
 from tamis.core.errors import DocumentError, MissingExtra, UsageError
@@ -93,8 +91,6 @@ class CircuitOptions(NamedTuple):
             from tamis.hardware.circuit import SYSTEMS  # noqa: PLC0415 - imports Amaranth
         except ModuleNotFoundError as error:
             raise MissingExtra("hardware", error.name or "amaranth") from None
-        if self.depth & (self.depth - 1):
-            raise UsageError(f"--depth {self.depth}: expected a power of 2, such as 16 or 32")
         chosen = SYSTEMS[self.system]
         return chosen._replace(
             cluster=self.cluster or chosen.cluster,
@@ -112,7 +108,7 @@ def generate(
     skip_bad: args.SkipBad = False,
     limit: args.LimitSettings = None,
 ) -> None:
-    """Generate a circuit that matches documents, a byte in each clock cycle.
+    """Generate a circuit that matches documents, one byte or eight in each clock cycle.
 
     Writes tamis.v, the circuit in Verilog, and manifest.json: the subscriptions of each match bit,
     the alphabet, and the prefixes that documents declare on their root element. A document with
@@ -158,15 +154,14 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
             options is faster.
     """
     from tamis.hardware.simulate import Simulator  # noqa: PLC0415 - imports Amaranth
+    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - loads the engines
 
     found = _read(subscriptions, namespaces, skip_bad, limit)
     limits = args.read_limits(limit)
     targets = Documents(documents, choice, limits)
     given = [] if circuit.dtd or circuit.sample else documents
     made = _generated(found, circuit, namespaces, given, choice)
-    software = args.read_matcher(
-        subscriptions, None, args.ParseOptions(namespaces, "refuse", True, limit), "auto"
-    )
+    software = compile_subscriptions(found, limits=limits)
     reasons: Counter[str] = Counter()
     with _folder(folder) as work, open_results(output) as results:
         simulator = Simulator(made, work, netlist, waveforms and waveforms.absolute())
@@ -278,7 +273,7 @@ def _generated(
     for id, reason in made.refused.items():
         warn(f"{id} is not in the circuit: {reason}")
     if made.refused and circuit.rest == "refuse":
-        raise Exit(Status.USAGE)
+        raise UsageError(f"{len(made.refused):,} subscriptions cannot be put in the circuit")
     return made
 
 
@@ -313,7 +308,8 @@ def _batches(
         if size > _BATCH_BYTES:
             yield batch
             batch, size = [], 0
-    yield batch
+    if batch:
+        yield batch
 
 
 @contextmanager

@@ -30,11 +30,8 @@ class Automaton:
     >>> automaton = Automaton()
     >>> a = automaton.add(b"a", [START])
     >>> last = automaton.literal(b"bc", [a])
-    >>> active = {START}
-    >>> for byte in b"abc":
-    ...     active = automaton.step(active, byte)
-    >>> active == {last}
-    True
+    >>> automaton.states[last]
+    _State(bytes=frozenset({99}), before=[2])
     """
 
     def __init__(self) -> None:
@@ -68,14 +65,6 @@ class Automaton:
                     above = [known[text[: length - 1]]] if length > 1 else before
                     known[text[:length]] = self.add(text[length - 1 : length], above)
         return {text: known[text] for text in texts}
-
-    def step(self, active: Collection[int], byte: int) -> set[int]:
-        """The states after a byte: what the circuit does, for tests."""
-        return {
-            number
-            for number, state in enumerate(self.states)
-            if byte in state.bytes and not set(active).isdisjoint(state.before)
-        }
 
 
 class AutomatonCircuit(Elaboratable):

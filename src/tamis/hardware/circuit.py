@@ -11,6 +11,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Signal
 from amaranth.lib.wiring import Component, In, Out
 
+from tamis.core.errors import UsageError
 from tamis.hardware.columns import LAYOUTS, Columns
 from tamis.hardware.lexer import Lexer
 from tamis.hardware.parser import (
@@ -30,6 +31,9 @@ READOUT_MIN = 16
 """Cycles that a read-out takes at least: by then the status is there."""
 FIELD = 3
 """Bits of a tag's code that are decoded together."""
+SETTLING = 64
+"""A reset takes twice so many cycles: in the first half what was read is forgotten, in the second
+half the ends of documents pass that this looks like."""
 
 
 class Options(NamedTuple):
@@ -173,7 +177,8 @@ class Circuit(Component):
 
     Attributes:
         clk: the clock; all registers change on its rising edge, and none has a reset.
-        reset: begins a new document, and forgets what is read out. Needed once, at the beginning.
+        reset: forgets the document, and what is read out. Needed once, at the beginning. Input and
+            output begin when ``ready`` is high again.
         data, valid, ready: the input, a byte in a cycle.
         finish: with ``valid``, the document is over. With a byte a cycle there is none in this one.
         keep: with more bytes a cycle, which of them there are; they follow each other.
@@ -183,6 +188,10 @@ class Circuit(Component):
     """
 
     def __init__(self, tables: Tables, options: Options, prefixes: Mapping[str, str]) -> None:
+        if options.depth < 4 or options.depth & (options.depth - 1):
+            raise UsageError(f"depth {options.depth}: expected a power of 2, such as 16 or 32")
+        if options.bytes > 1 and options.parsers == "cluster":
+            raise UsageError("a circuit that reads eight bytes a cycle has one parser")
         self.options = options
         self._tags = tables.tags
         self._lexer = Lexer(tables.tags, tables.facts, prefixes)
@@ -211,14 +220,20 @@ class Circuit(Component):
         # The end of a document waits for the read-out of the one before, and no input follows it
         # for three cycles.
         busy, waiting, ended = Signal(), Signal(), Signal()
+        settling = Signal(range(2 * SETTLING))
+        with m.If(self.reset):
+            m.d.sync += settling.eq(2 * SETTLING - 1)
+        with m.Elif(settling.any()):
+            m.d.sync += settling.eq(settling - 1)
+        reset = delayed(m, settling[-1])
         taken = self.valid & self.ready
         finishes = (taken & self.finish) | waiting
-        m.d.sync += [ended.eq(finishes & ~busy), waiting.eq(finishes & busy & ~self.reset)]
+        m.d.sync += [ended.eq(finishes & ~busy), waiting.eq(finishes & busy & ~reset)]
         after = delayed(m, ended)
         room: Any = Const(1)
         if self.options.bytes == 1:
             byte, valid = delayed(m, self.data), delayed(m, taken & ~self.finish)
-            end = ended | delayed(m, self.reset)
+            end = ended | delayed(m, reset)
             m.submodules.front = front = Front(self._lexer, self.options.depth)
             m.d.comb += [front.byte.eq(byte), front.valid.eq(valid), front.end.eq(end)]
             bus = Cat(byte, valid, end) if self.options.parsers == "cluster" else front.bus
@@ -229,9 +244,10 @@ class Circuit(Component):
             m.d.comb += [front.data.eq(later(m, self.data, 2)), front.finish.eq(finish)]
             m.d.sync += front.keep.eq(keep & valid.replicate(len(keep)))
             m.d.comb += front.valid.eq(delayed(m, valid) | finish)
-            m.d.sync += front.reset.eq(self.reset)
+            m.d.sync += front.reset.eq(reset)
             bus, room = front.bus, front.ready
-        m.d.sync += self.ready.eq(room & ~finishes & ~ended & ~after)
+        settled = delayed(m, ~settling.any() & ~self.reset)
+        m.d.sync += self.ready.eq(room & settled & ~self.reset & ~finishes & ~ended & ~after)
         clusters = [Cluster(q, len(bus), self._lexer, self.options) for q in self._queries]
         leaves = _tree(m, bus, len(clusters), self.options.leaves)
         outputs: list[Any] = []
@@ -245,12 +261,12 @@ class Circuit(Component):
                 following = cluster.output
         read_out = Cat(outputs) if self.options.outputs == "cluster" else outputs[0]
         m.d.sync += self.match.eq(read_out)
-        self._count(m, ended, clusters[0].ended, busy)
+        self._count(m, reset, ended, clusters[0].ended, busy)
         with m.If(front.ended):
             m.d.sync += self.status.eq(front.status)
         return m
 
-    def _count(self, m: Module, ended: Any, settled: Any, busy: Any) -> None:
+    def _count(self, m: Module, reset: Any, ended: Any, settled: Any, busy: Any) -> None:
         """Counts the bits of a read-out; until it is over, no further document may end."""
         lengths = [len(part) for part in self.bits]
         length = max(lengths) if self.options.outputs == "cluster" else sum(lengths)
@@ -266,7 +282,7 @@ class Circuit(Component):
             m.d.sync += answering.eq(0)
         with m.If(ended):
             m.d.sync += [busy.eq(1), answering.eq(1)]
-        with m.If(self.reset):
+        with m.If(reset):
             m.d.sync += [busy.eq(0), answering.eq(0), last.eq(0), self.match_valid.eq(0)]
 
     def rtlil(self) -> str:

@@ -16,7 +16,7 @@ three layouts:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -61,9 +61,8 @@ class Columns:
 
     Attributes:
         columns: sources come before the columns that read them.
-        matches: for each path what a start tag must meet to match; a term whose ``source`` is a
-            column and that is the column itself (see ``stored``) is read from the stack instead.
-        stored: whether a match is the bit of the path's last column.
+        matches: for each path what a start tag must meet to match.
+        stored: a match is the bit of the path's last column instead, the ``source`` of its term.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -183,73 +182,37 @@ def _needs_none(first: Step, before_below: bool) -> bool:
     return not before_below or first.tags is None
 
 
-def shared_columns(paths: Sequence[Path], width: int = 1) -> Columns:
+def shared_columns(paths: Sequence[Path]) -> Columns:
     """Equal first steps of all paths share a column.
 
-    Args:
-        paths: of a cluster.
-        width: as many columns with different tags become one at most. The tag of the innermost
-            element tells them apart, as when steps of one path are folded.
+    A prefix has two columns if both ``/`` and ``//`` follow it: one bit is copied from row to row.
     """
     result = Columns()
-    trie = _Trie(paths)
-    shared = _merged(trie.wanted, width)
-    numbers = {key: column for column, keys in enumerate(shared) for key in keys}
-    counts = [len(prefixes) for prefixes in shared]
+    numbers: dict[tuple[Path, bool], int] = {}
 
     def term_of(path: Path) -> Term:
-        step = path[-1]
-        if len(path) == 1:
-            return Term(_origin(step), step.tags, step.facts)
-        before = path[:-1]
-        if len(before) == 1 and before[0].tags is None and not before[0].facts:
-            first = FIRST if not step.below and not before[0].below else INSIDE
-            return Term(first, step.tags, step.facts)
-        column = numbers[before, step.below]
-        top = before[-1].tags if counts[column] > 1 else None
-        return Term(column, step.tags, step.facts, top)
+        step, before = path[-1], path[:-1]
+        if not before:
+            source = _origin(step)
+        elif _needs_no_column(before):
+            source = FIRST if not step.below and not before[0].below else INSIDE
+        else:
+            source = numbers[before, step.below]
+        return Term(source, step.tags, step.facts)
 
-    for prefixes in shared:
-        terms = tuple(term_of(prefix) for prefix, _ in prefixes)
-        result.add(Column(terms, prefixes[0][1]))
+    prefixes = dict.fromkeys(
+        (path[:n], path[n].below) for path in paths for n in range(1, len(path))
+    )
+    for prefix, below in sorted(prefixes, key=lambda one: len(one[0])):
+        if not _needs_no_column(prefix):
+            numbers[prefix, below] = result.add(Column((term_of(prefix),), below))
     result.matches = [term_of(path) for path in paths]
     return result
 
 
-class _Trie:
-    """Prefixes that need a column: exact for children, or kept for descendants."""
-
-    def __init__(self, paths: Iterable[Path]) -> None:
-        wanted: dict[tuple[Path, bool], None] = {}
-        for path in paths:
-            for length in range(1, len(path)):
-                prefix = path[:length]
-                if length > 1 or prefix[0].tags is not None or prefix[0].facts:
-                    wanted[prefix, path[length].below] = None
-        self.wanted = sorted(wanted, key=lambda key: len(key[0]))
-
-
-def _merged(wanted: Sequence[tuple[Path, bool]], width: int) -> list[list[tuple[Path, bool]]]:
-    """Columns that hold one prefix or several; those before ``//`` and with ``*`` are alone."""
-    result: list[list[tuple[Path, bool]]] = []
-    open_columns: list[tuple[list[tuple[Path, bool]], set[int]]] = []
-    for key in wanted:
-        tags = key[0][-1].tags
-        if width == 1 or key[1] or tags is None:
-            result.append([key])
-            continue
-        for group, used in open_columns:
-            if used.isdisjoint(tags):
-                group.append(key)
-                used.update(tags)
-                if len(group) == width:
-                    open_columns.remove((group, used))
-                break
-        else:
-            group = [key]
-            result.append(group)
-            open_columns.append((group, set(tags)))
-    return result
+def _needs_no_column(prefix: Path) -> bool:
+    """Whether it is a ``*`` alone: some element is open, then."""
+    return len(prefix) == 1 and prefix[0].tags is None and not prefix[0].facts
 
 
 def _origin(step: Step) -> int:

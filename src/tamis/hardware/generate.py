@@ -71,10 +71,7 @@ class Generated:
             "options": options._asdict(),
             "tags": self.tables.tags,
             "attributes": [
-                {
-                    "name": fact.attribute,
-                    "value": None if fact.value is None else fact.value.decode(),
-                }
+                {"names": fact.names, "value": None if fact.value is None else fact.value.decode()}
                 for fact in self.tables.facts
             ],
             "prefixes": self.prefixes,

@@ -22,6 +22,7 @@ static VerilatedVcdC *waveforms;
 #endif
 
 static std::vector<uint8_t> bits;
+static bool started; // after the reset; before it, outputs may be anything
 
 static void write_answer(uint64_t taken) {
     std::putchar(circuit->status);
@@ -37,9 +38,13 @@ static bool step(bool &answered) {
     circuit->eval();
     bool taken = circuit->valid && circuit->ready;
     answered = false;
-    if (circuit->match_valid && !circuit->reset) { // before a reset, it may be anything
+    if (circuit->match_valid && started) {
         for (int output = 0; output < OUTPUTS; output++) {
+#if OUTPUTS > 64
+            bits.push_back(circuit->match[output / 32] >> output % 32 & 1);
+#else
             bits.push_back(circuit->match >> output & 1);
+#endif
         }
         answered = circuit->match_last;
     }
@@ -120,10 +125,10 @@ int main(int argc, char **argv) {
     };
     circuit->valid = circuit->finish = 0;
     circuit->reset = 1;
-    for (int cycle = 0; cycle < 64; cycle++) step(answered);
+    step(answered);
     circuit->reset = 0;
-    for (int cycle = 0; cycle < 64; cycle++) step(answered);
-    bits.clear();
+    do step(answered); while (!circuit->ready);
+    started = true;
     cycles = 0;
     uint32_t length;
     std::vector<uint8_t> document;

@@ -184,12 +184,13 @@ class Lexer(Automaton):
 
     def _add_facts(self, facts: Sequence[Fact]) -> None:
         """Attributes that are asked for. A value that is asked for must be written as it is."""
-        names = self.trie(sorted({fact.attribute.encode() for fact in facts}), [self._space])
+        texts = sorted({name.encode() for fact in facts for name in fact.names})
+        names = self.trie(texts, [self._space])
         equals = {name: self._equals([state]) for name, state in names.items()}
         self.shown: list[list[int]] = [[] for _ in facts]
         asked: dict[int, list[int]] = {quote: [] for quote in b"\"'"}
         for name, (sign, quotes) in equals.items():
-            wanted = [n for n, fact in enumerate(facts) if fact.attribute.encode() == name]
+            wanted = [n for n, fact in enumerate(facts) if name.decode() in fact.names]
             for quote, begin in zip(b"\"'", quotes, strict=True):
                 values = {facts[n].value for n in wanted} - {None}
                 usable = sorted(v for v in values if v is not None and quote not in v)

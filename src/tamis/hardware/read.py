@@ -20,10 +20,10 @@ QUESTION_REASON = "it compares an attribute other than with = and a string"
 class Fact(NamedTuple):
     """What a start tag can say besides its name: it has an attribute, with this value if not None.
 
-    ``attribute`` is the name as documents write it.
+    ``names`` are those of the attribute as documents may write it.
     """
 
-    attribute: str
+    names: tuple[str, ...]
     value: bytes | None
 
 
@@ -212,10 +212,9 @@ class _Reader:
         assert test.namespace is not None
         assert test.local is not None
         written = self._written(test.namespace, test.local, is_element=False)
-        name = written[0] if written else f"{{{test.namespace}}}{test.local}"
         value = None if question is None else question.literal
         assert value is None or isinstance(value, bytes)
-        return self.facts.setdefault(Fact(name, value), len(self.facts))
+        return self.facts.setdefault(Fact(tuple(written), value), len(self.facts))
 
 
 def _path_of(twig: Twig) -> Path:

@@ -37,7 +37,8 @@ class Simulator:
         generated: the circuit.
         folder: for the files of the tools. What is there of the same circuit is used again.
         netlist: simulate what synthesis made of it, with models of the device's cells.
-        waveforms: a file for the waveforms of all signals, as VCD.
+        waveforms: a file for the waveforms of all signals, as VCD. A second run goes to another
+            one: after ``all.vcd`` to ``all-2.vcd``.
     """
 
     def __init__(
@@ -69,7 +70,9 @@ class Simulator:
             seed: of the gaps, and of what registers and memories hold at first.
         """
         command = [str(self._folder / "simulator" / "Vtamis"), str(gaps), str(seed)]
-        command += [str(self._waveforms)] if self._waveforms else []
+        if self._waveforms is not None:
+            command.append(str(self._waveforms))
+            self._waveforms = _following(self._waveforms)
         command += ["+verilator+rand+reset+2", f"+verilator+seed+{seed}"]
         given = b"".join(struct.pack("<I", len(one)) + one for one in documents)
         done = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)
@@ -103,3 +106,11 @@ class Simulator:
         for answer in self.run(documents):
             found = [id for place in answer.positions for id in self.generated.ids[place]]
             yield answer.status or sorted(found, key=order.__getitem__)
+
+
+def _following(path: Path) -> Path:
+    """The name of the file after one: ``all.vcd``, ``all-2.vcd``, ``all-3.vcd``."""
+    name, _, number = path.stem.rpartition("-")
+    if name and number.isdigit():
+        return path.with_stem(f"{name}-{int(number) + 1}")
+    return path.with_stem(f"{path.stem}-2")

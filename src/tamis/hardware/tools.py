@@ -49,7 +49,7 @@ def _run(command: Sequence[str], folder: Path, log: str) -> None:
 def _wasm(package: str) -> list[str]:
     """The command of a tool that comes as a Python package."""
     if find_spec(package) is None:
-        raise MissingExtra(package.replace("_", "-"), "hardware")
+        raise MissingExtra("hardware", package.replace("_", "-"))
     name = package.replace("_", "-")
     beside = Path(sys.executable).with_name(name)
     return [str(beside) if beside.exists() else shutil.which(name) or name]

@@ -21,17 +21,20 @@ from tamis.hardware.wordlexer import Marks, WordLexer
 from tamis.hardware.words import LANES, Word
 
 WORDS = 64
-"""Words that may wait."""
+"""Words that may wait, or be on their way to where they wait."""
 WAITING = 16
 """Ends of tags that may wait."""
+STOPPING = 7
+"""Ends of tags that leave the serializer while their queue stops it."""
 STEPS = 4
 """Ends of tags in a word, and of a name after them: ``<><><><>``, or ``><><><a `` have so many."""
 FINDING = 4
 """The cycles of :func:`find_steps`."""
-AROUND = 11
-"""Cycles from ``ready`` to the lexer (8), and from the queue to ``ready`` (3)."""
-WORDS_READY = WORDS - 1 - WordLexer.LATENCY - FINDING - AROUND
-"""With fewer of them, the input is taken: a place is left for each word that is on its way."""
+COUNTING = 10
+"""Words that are taken while the count of words makes ``ready`` low: one in each of nine cycles,
+and one for the end of a document."""
+WORDS_READY = WORDS - 1 - COUNTING
+"""With fewer of them, the input is taken."""
 
 
 class Aligner(Elaboratable):
@@ -39,7 +42,7 @@ class Aligner(Elaboratable):
 
     Attributes:
         data, keep: the bytes, and which of them there are; they follow each other.
-        valid, finish: as in the circuit. ``finish`` must be followed by two cycles without input.
+        valid, finish: as in the circuit. With ``finish`` there are no bytes.
         word: the words, 5 cycles later.
     """
 
@@ -69,7 +72,7 @@ class Aligner(Elaboratable):
             turns = [Cat(data[8 * LANES - k :], data[: 8 * LANES - k]) for k in steps]
             data = delayed(m, Array(turns)[bits])
         below = Array(Const((1 << limit) - 1, 2 * LANES) for limit in range(2 * LANES))
-        old, filled = later(m, below[low], 2), later(m, below[high], 2)
+        old, filled = later(m, below[low], 2), later(m, below[high][:LANES], 2)
         valid, finish = later(m, valid, 2), later(m, finish, 2)
         self._collect(m, data, old, filled, valid, finish)
         return m
@@ -81,23 +84,14 @@ class Aligner(Elaboratable):
             Mux(old[lane], rest.word_select(lane, 8), new.word_select(lane, 8))
             for lane in range(LANES)
         )
-        begins, flushes, left = Signal(init=1), Signal(), Signal(LANES)
-        is_full, is_over = filled[LANES - 1], filled[LANES]
+        begins, is_full = Signal(), filled[LANES - 1]
         with m.If(valid):
-            m.d.sync += [rest.eq(Mux(is_full, new, merged)), left.eq(filled[LANES:])]
-        ends = finish & ~is_over
-        m.d.sync += [
-            flushes.eq(valid & finish & is_over & ~self.reset),
-            word.data.eq(Mux(flushes, rest, merged)),
-            word.filled.eq(Mux(flushes, left, filled[:LANES])),
-            word.first.eq(begins),
-            word.finish.eq(flushes | ends),
-            word.valid.eq((flushes | (valid & (is_full | finish))) & ~self.reset),
-        ]
-        with m.If(flushes | self.reset):
-            m.d.sync += begins.eq(1)
-        with m.Elif(valid & (is_full | finish)):
-            m.d.sync += begins.eq(ends)
+            m.d.sync += rest.eq(Mux(is_full, new, merged))
+        leaves = valid & (is_full | finish) & ~self.reset
+        m.d.sync += [word.data.eq(merged), word.filled.eq(filled), word.first.eq(begins)]
+        m.d.sync += [word.finish.eq(finish), word.valid.eq(leaves)]
+        with m.If(leaves | self.reset):
+            m.d.sync += begins.eq(finish | self.reset)
 
 
 class Step(NamedTuple):
@@ -425,11 +419,19 @@ class WordFront(Elaboratable):
         m.d.comb += [one.eq(two) for one, two in zip(lexer.input, aligner.word, strict=True)]
         valid, found = find_steps(m, lexer.word, lexer.marks)
         m.submodules.words = queue = Queue(len(found.all()), WORDS)
+        waiting = Signal(range(WORDS))  # words between the aligner and the serializer
         m.d.comb += [queue.input.eq(found.all()), queue.added.eq(valid)]
         m.d.comb += queue.reset.eq(self.reset)
         m.d.comb += [serializer.valid.eq(queue.valid), queue.leaves.eq(serializer.free)]
         m.d.comb += serializer.word.all().eq(queue.output)
-        m.d.comb += self.ready.eq(queue.level < WORDS_READY)
+        left = delayed(m, queue.valid & queue.leaves)
+        with m.If(aligner.word.valid & ~left):
+            m.d.sync += waiting.eq(waiting + 1)
+        with m.Elif(left & ~aligner.word.valid):
+            m.d.sync += waiting.eq(waiting - 1)
+        with m.If(self.reset):
+            m.d.sync += waiting.eq(0)
+        m.d.comb += self.ready.eq(delayed(m, waiting < WORDS_READY))
         m.d.comb += [one.eq(two) for one, two in zip(names.text, serializer.text, strict=True)]
         m.d.sync += names.closing.eq(serializer.step.closing)
         self._issue(m, serializer, names)
@@ -446,7 +448,7 @@ class WordFront(Elaboratable):
         about = later(m, Cat(flags), 1 + names.latency)
         m.d.comb += steps.input.eq(Cat(about, names.known, names.code))
         m.d.comb += steps.added.eq(later(m, serializer.goes, 1 + names.latency))
-        m.d.sync += serializer.stalls.eq(steps.level >= WAITING - names.latency - 7)
+        m.d.sync += serializer.stalls.eq(steps.level >= WAITING - names.latency - STOPPING)
         fields = {name: Signal(name=f"step_{name}") for name in _STEP}
         code, held = Signal.like(names.code), Signal(4 + len(names.code))
         m.d.comb += Cat(*fields.values(), code).eq(steps.output)
