@@ -456,13 +456,7 @@ class WordFront(Elaboratable):
         current = Signal.like(held)
         about_name = [fields[one] for one in ("closing", "data", "doctype", "known")]
         m.d.comb += current.eq(Mux(fields["name"], Cat(about_name, code), held))
-        is_end, has_data, has_doctype, is_known, number = (
-            current[0],
-            current[1],
-            current[2],
-            current[3],
-            current[4:],
-        )
+        (is_end, has_data, has_doctype, is_known), number = current[:4], current[4:]
         opened, tagged = Signal(), Signal()  # its start was issued; all but its end of a document
         issues = steps.valid & tag & ~tagged
         starts = issues & ~is_end & ~opened
