@@ -119,16 +119,20 @@ def test_refuses_what_cannot_be_done() -> None:
     refused = run("hardware", "generate", *GIVEN, *output, "--rest", "refuse")
     assert (refused.status, Path("out").exists()) == (2, False)
     assert "large is not in the circuit" in refused.err
+    assert "2 subscriptions cannot be put in the circuit" in refused.err
     depth = run("hardware", "generate", *GIVEN, *output, "--depth", "12")
     assert depth.status == 2
     assert "expected a power of 2" in depth.err
-    wide = run("hardware", "generate", *GIVEN, *output, "--system", "wide")
-    assert wide.status == 2
-    assert "namespaces need a circuit that reads a byte a cycle" in wide.err
+    stream = run("hardware", "simulate", *GIVEN, "-", stdin=b"<order/>")
+    assert stream.status == 2
+    assert "give --dtd or --sample, or files" in stream.err
+    folder = run("hardware", "generate", *GIVEN, "--output", "orders.tsv")
+    assert folder.status == 1
+    assert "cannot write orders.tsv" in folder.err
     Path("positions.tsv").write_text("p\t//a[2]\n", encoding="utf-8")
     nothing = run("hardware", "generate", "--subscriptions", "positions.tsv", *output)
     assert nothing.status == 2
-    assert "no subscription can be put in a circuit" in nothing.err
+    assert "there is no subscription for a circuit; p: it asks for a position" in nothing.err
 
 
 @pytest.mark.usefixtures("orders")

@@ -13,7 +13,7 @@ from tamis.cli import arguments as args
 from tamis.cli.console import of_document, open_results, say, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
 from tamis.cli.options import Argument, Commands, Option
-from tamis.core.errors import DocumentError, MissingExtra, UsageError
+from tamis.core.errors import DocumentError, MissingExtra, UnwritableOutput, UsageError
 from tamis.core.limits import Limits
 from tamis.documents.source import Source, read
 
@@ -120,7 +120,7 @@ def generate(
     """
     found = _read(subscriptions, namespaces, skip_bad, limit)
     made = _generated(found, circuit, namespaces, [])
-    made.write(output)
+    made.write(_made(output))
     tables = made.tables
     say(
         f"{output}/tamis.v: {tables.bit_count:,} match bits of {len(found) - len(made.refused):,} "
@@ -149,9 +149,10 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
 
     Options:
         netlist: Simulate the netlist after synthesis, instead of the Verilog.
-        waveforms: Write the waveforms of all signals to this file, as VCD.
+        waveforms: Write the waveforms of all signals to this file, as VCD, for the first 16 MB of
+            documents: some 300 bytes a byte.
         folder: Keep the files of the circuit here. The next run with the same subscriptions and
-            options is faster.
+            options is much faster: compiling wide takes a minute or two.
     """
     from tamis.hardware.simulate import Simulator  # noqa: PLC0415 - imports Amaranth
     from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - loads the engines
@@ -160,6 +161,12 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
     limits = args.read_limits(limit)
     targets = Documents(documents, choice, limits)
     given = [] if circuit.dtd or circuit.sample else documents
+    if any(one == "-" or Path(one).is_fifo() for one in given):
+        raise UsageError(
+            "a stream is read only once: give --dtd or --sample, or files"
+        )
+    if waveforms is not None and not waveforms.absolute().parent.is_dir():
+        raise UnwritableOutput(f"cannot write {waveforms}: there is no such folder")
     made = _generated(found, circuit, namespaces, given, choice)
     software = compile_subscriptions(found, limits=limits)
     reasons: Counter[str] = Counter()
@@ -215,7 +222,7 @@ def report(  # noqa: PLR0913, PLR0917 - one for each option
     limit: args.LimitSettings = None,
     estimate: bool = False,
     seeds: Annotated[int, Option(min=1)] = 3,
-    megahertz: float = 250.0,
+    megahertz: Annotated[float, Option(min=1)] = 250.0,
     folder: Annotated[Path | None, Option(metavar="FOLDER")] = None,
 ) -> None:
     """Report the area and the clock of a circuit on an ECP5 LFE5U-85F.
@@ -315,9 +322,22 @@ def _batches(
 @contextmanager
 def _folder(given: Path | None) -> Iterator[Path]:
     """The folder for the files of tools, or one that is gone afterwards."""
+    from tamis.hardware.tools import ToolFailed  # noqa: PLC0415 - imports Amaranth
+
     if given is not None:
-        given.mkdir(parents=True, exist_ok=True)
-        yield given.absolute()
+        yield _made(given).absolute()
         return
     with tempfile.TemporaryDirectory(prefix="tamis-hardware-") as made:
-        yield Path(made)
+        try:
+            yield Path(made)
+        except ToolFailed as reason:
+            said = str(reason).split("; see")[0]
+            raise ToolFailed(f"{said}; --folder FOLDER keeps what the tool wrote") from None
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnwritableOutput(f"cannot write {folder}: {error.strerror}") from None
+    return folder

@@ -19,8 +19,8 @@ from tamis.hardware.parser import (
     ByteParser,
     Checker,
     Observation,
-    number_latency,
-    number_of,
+    encode_one_hot,
+    encoding_latency,
 )
 from tamis.hardware.read import Path, Tables, Twig
 from tamis.hardware.stacks import EventBus, PathStacks, delayed, later
@@ -29,6 +29,7 @@ from tamis.hardware.wordparser import WordFront
 
 READOUT_MIN = 16
 """Cycles that a read-out takes at least: by then the status is there."""
+DEPTHS = tuple(1 << bits for bits in range(2, 11))
 FIELD = 3
 """Bits of a tag's code that are decoded together."""
 SETTLING = 64
@@ -162,10 +163,10 @@ class Front(Elaboratable):
             Observation(),
             Signal.like(events.facts),
         )
-        number, _ = number_of(m, list(events.tags))
+        number, _ = encode_one_hot(m, list(events.tags))
         carried = Cat(parser.seen.all(), events.facts)
         m.d.comb += code.eq(number)
-        m.d.comb += Cat(seen.all(), facts).eq(later(m, carried, number_latency(len(events.tags))))
+        m.d.comb += Cat(seen.all(), facts).eq(later(m, carried, encoding_latency(len(events.tags))))
         m.d.comb += [checker.seen.all().eq(seen.all()), checker.code.eq(code)]
         m.d.comb += [self.status.eq(checker.status), self.ended.eq(checker.ended)]
         m.d.comb += self.bus.eq(Cat(seen.push, seen.pop, seen.end, code, facts))
@@ -188,8 +189,8 @@ class Circuit(Component):
     """
 
     def __init__(self, tables: Tables, options: Options, prefixes: Mapping[str, str]) -> None:
-        if options.depth < 4 or options.depth & (options.depth - 1):
-            raise UsageError(f"depth {options.depth}: expected a power of 2, such as 16 or 32")
+        if options.depth not in DEPTHS:
+            raise UsageError(f"depth {options.depth}: expected a power of 2 from 4 to 1,024")
         if options.bytes > 1 and options.parsers == "cluster":
             raise UsageError("a circuit that reads eight bytes a cycle has one parser")
         self.options = options

@@ -159,7 +159,8 @@ def _assign(path: Path) -> list[int | None]:
     for number, step in enumerate(path):
         is_last = number == len(path) - 1
         before_below = not is_last and path[number + 1].below
-        if is_last or (number == 0 and not step.facts and _needs_none(step, before_below)):
+        needs_none = not step.facts and (not before_below or step.tags is None)
+        if is_last or (number == 0 and needs_none):
             numbers.append(None)
             continue
         if step.tags is not None and not before_below:
@@ -176,10 +177,6 @@ def _assign(path: Path) -> list[int | None]:
             numbers.append(count)
             count += 1
     return numbers
-
-
-def _needs_none(first: Step, before_below: bool) -> bool:
-    return not before_below or first.tags is None
 
 
 def shared_columns(paths: Sequence[Path]) -> Columns:

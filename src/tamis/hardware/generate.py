@@ -40,6 +40,8 @@ class Generated:
         if not isinstance(subscriptions, Subscriptions):
             subscriptions = Subscriptions(subscriptions)
         self.subscriptions = subscriptions
+        # With eight bytes a cycle, a document with a namespace gets a status.
+        prefixes = {} if options.bytes > 1 else prefixes
         self.prefixes = {prefix: uri for prefix, uri in prefixes.items() if prefix != "xml"}
         self.refused: dict[str, str] = {}
         ids, queries = [], []
@@ -51,11 +53,10 @@ class Generated:
                 ids.append(str(subscription.id))
                 queries.append(query)
         self.tables = read_queries(queries, alphabet, self.prefixes, options.bytes == 1)
-        if self.prefixes and options.bytes > 1:
-            raise UsageError("namespaces need a circuit that reads a byte a cycle")
         self.refused |= {ids[number]: why for number, why in self.tables.refused.items()}
         if not self.tables.bit_count:
-            raise UsageError("no subscription can be put in a circuit")
+            reasons = "".join(f"; {id}: {why}" for id, why in [*self.refused.items()][:3])
+            raise UsageError(f"there is no subscription for a circuit{reasons}")
         by_bit: list[list[str]] = [[] for _ in range(self.tables.bit_count)]
         for id, bit in zip(ids, self.tables.bits, strict=True):
             if bit >= 0:

@@ -137,17 +137,17 @@ WIDEST = 64
 """Lines that are combined in one cycle."""
 
 
-def number_latency(lines: int) -> int:
-    """The cycles that :func:`number_of` takes."""
-    return 1 if lines <= WIDEST else 1 + number_latency(-(-lines // WIDEST))
+def encoding_latency(lines: int) -> int:
+    """The cycles that :func:`encode_one_hot` takes."""
+    return 1 if lines <= WIDEST else 1 + encoding_latency(-(-lines // WIDEST))
 
 
-def number_of(m: Module, lines: Sequence[Any]) -> tuple[Any, Any]:
+def encode_one_hot(m: Module, lines: Sequence[Any]) -> tuple[Any, Any]:
     """The number of the line that is set, and whether there is one, some cycles later."""
     bits = max(1, (len(lines) - 1).bit_length())
     parts = [[line for n, line in enumerate(lines) if n >> bit & 1] for bit in range(bits)]
     parts.append(list(lines))
-    for _ in range(number_latency(len(lines))):
+    for _ in range(encoding_latency(len(lines))):
         parts = [
             [delayed(m, reduce(or_, part[k : k + WIDEST])) for k in range(0, len(part), WIDEST)]
             or [Const(0)]

@@ -143,10 +143,10 @@ def _check_facts(twig: twigs.Twig, has_facts: bool) -> None:
     for node in twig:
         if node.fact is None:
             continue
-        if not has_facts:
-            raise twigs.Refused("it asks for an attribute, which only a byte a cycle can show")
         if node.fact.axis is not Axis.ATTRIBUTE:
             raise twigs.Refused(TEXT_REASON)
+        if not has_facts:
+            raise twigs.Refused("it asks for an attribute, which only a byte a cycle can show")
         question = node.fact.question
         if question and (
             question.functions

@@ -37,7 +37,7 @@ def route(
 ) -> dict[str, Any]:
     """The report of a routed circuit: its area, and the clock that each seed of the placer gave.
 
-    Megabytes per second are those of the input, at the median clock.
+    The megabytes per second are those of the input at the median clock, if it never waits.
     """
     result = estimate(generated, folder)
     routed = [of_routed(tools.place_and_route(folder, seed, megahertz)) for seed in seeds]
@@ -53,7 +53,7 @@ def route(
                 str(seed): one["megahertz"] for seed, one in zip(seeds, routed, strict=True)
             },
             "megahertz_median": round(clock, 2),
-            "megabytes_per_second": round(clock * generated.circuit.options.bytes, 1),
+            "megabytes_per_second_peak": round(clock * generated.circuit.options.bytes, 1),
             "route_seconds": [one["route_seconds"] for one in routed],
         }
     )
@@ -76,6 +76,9 @@ def of_routed(routed: tools.Routed) -> dict[str, Any]:
 def _of_area(generated: Generated, luts: int, registers: int, lut_rams: int) -> dict[str, Any]:
     count = generated.tables.bit_count
     return {
+        "options": generated.circuit.options._asdict(),
+        "tags": len(generated.tables.tags),
+        "clusters": len(generated.circuit.bits),
         "queries": count,
         "luts": luts,
         "registers": registers,

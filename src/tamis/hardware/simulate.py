@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tamis.core.errors import UsageError
 from tamis.hardware import tools
 from tamis.hardware.circuit import READOUT_MIN
 from tamis.hardware.generate import Generated
@@ -37,8 +38,7 @@ class Simulator:
         generated: the circuit.
         folder: for the files of the tools. What is there of the same circuit is used again.
         netlist: simulate what synthesis made of it, with models of the device's cells.
-        waveforms: a file for the waveforms of all signals, as VCD. A second run goes to another
-            one: after ``all.vcd`` to ``all-2.vcd``.
+        waveforms: a file for the waveforms of all signals in the first run, as VCD.
     """
 
     def __init__(
@@ -48,6 +48,8 @@ class Simulator:
         netlist: bool = False,
         waveforms: Path | None = None,
     ) -> None:
+        if netlist and waveforms is not None:
+            raise UsageError("waveforms are those of the Verilog: ask for them without a netlist")
         self.generated = generated
         self._folder = folder
         self._waveforms = waveforms
@@ -66,13 +68,13 @@ class Simulator:
 
         Args:
             documents: follow each other without a pause.
-            gaps: in so many percent of cycles there is no input.
+            gaps: the percentage of cycles without input.
             seed: of the gaps, and of what registers and memories hold at first.
         """
         command = [str(self._folder / "simulator" / "Vtamis"), str(gaps), str(seed)]
         if self._waveforms is not None:
             command.append(str(self._waveforms))
-            self._waveforms = _following(self._waveforms)
+            self._waveforms = None
         command += ["+verilator+rand+reset+2", f"+verilator+seed+{seed}"]
         given = b"".join(struct.pack("<I", len(one)) + one for one in documents)
         done = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)
@@ -106,11 +108,3 @@ class Simulator:
         for answer in self.run(documents):
             found = [id for place in answer.positions for id in self.generated.ids[place]]
             yield answer.status or sorted(found, key=order.__getitem__)
-
-
-def _following(path: Path) -> Path:
-    """The name of the file after one: ``all.vcd``, ``all-2.vcd``, ``all-3.vcd``."""
-    name, _, number = path.stem.rpartition("-")
-    if name and number.isdigit():
-        return path.with_stem(f"{name}-{int(number) + 1}")
-    return path.with_stem(f"{path.stem}-2")

@@ -20,7 +20,7 @@ def delayed(m: Module, value: Any) -> Signal:
 
 
 def later(m: Module, value: Any, cycles: int) -> Any:
-    """The value so many cycles later."""
+    """The value, this number of cycles later."""
     for _ in range(cycles):
         value = delayed(m, value)
     return value

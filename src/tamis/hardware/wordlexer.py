@@ -15,7 +15,7 @@ from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal
 
 from tamis.hardware.lexer import COLON, DIGITS, LETTERS, NAME, NAME_START, SPACE
 from tamis.hardware.stacks import delayed, later
-from tamis.hardware.words import LANES, Rules, Speculation, Word
+from tamis.hardware.words import LANES, Rules, SpeculativeAutomaton, Word
 
 TEXT, TAG, DOUBLE, SINGLE, COMMENT, INSTRUCTION, CDATA, DOCTYPE = range(8)
 """Modes. DOUBLE, SINGLE: in a value in such quotes."""
@@ -97,8 +97,8 @@ class WordLexer(Elaboratable):
         reset: forget what was read.
     """
 
-    MODES_KNOWN = 2 + Speculation.LATENCY + 1
-    STATES_KNOWN = MODES_KNOWN + Speculation.LATENCY + 1
+    MODES_KNOWN = 2 + SpeculativeAutomaton.LATENCY + 1
+    STATES_KNOWN = MODES_KNOWN + SpeculativeAutomaton.LATENCY + 1
     LATENCY = STATES_KNOWN + 4
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class WordLexer(Elaboratable):
         faults = faults.any() | early[0] | early[1]
         m.d.sync += self.marks.unsupported.eq(faults)
         early_end = (mode.after == TEXT) & (encoding.after == ASCII)
-        early_end = later(m, early_end, 1 + Speculation.LATENCY)
+        early_end = later(m, early_end, 1 + SpeculativeAutomaton.LATENCY)
         complete = early_end & (reference.after == NO_REFERENCE)
         m.d.sync += self.marks.complete.eq(later(m, complete, 3))
         for ours, theirs in zip(self.word, self._word(self.LATENCY - 1), strict=True):
@@ -245,9 +245,9 @@ class WordLexer(Elaboratable):
 
     def _speculate(
         self, name: str, stage: int, rules: Callable[[int], Rules], states: int
-    ) -> Speculation:
+    ) -> SpeculativeAutomaton:
         """An automaton over the word at a stage."""
-        made = Speculation(self._word(stage), rules, states)
+        made = SpeculativeAutomaton(self._word(stage), rules, states)
         self._m.submodules[name] = made
         self._m.d.comb += made.reset.eq(self.reset)
         return made
@@ -391,9 +391,9 @@ class WordLexer(Elaboratable):
         faults += [here(f"in {mode}") & value for mode, value in by_mode.items()]
         return [*faults, *in_references, here(CONTROL)]
 
-    def _encoding_faults(self, encoding: Speculation) -> Any:
+    def _encoding_faults(self, encoding: SpeculativeAutomaton) -> Any:
         """Whether some byte is no UTF-8, when faults are registered."""
-        stage = 2 + Speculation.LATENCY
+        stage = 2 + SpeculativeAutomaton.LATENCY
         faults = []
         for state, rules in UTF8_RULES.items():
             wrong = frozenset(range(256)).difference(*rules)

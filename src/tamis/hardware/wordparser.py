@@ -1,7 +1,7 @@
 """Eight bytes a clock cycle → start tags and end tags, at most one of them a cycle.
 
 Where tags are dense, there are more of them than words. So words wait in a queue, and ``ready`` is
-low while it is long. Names and the ``>`` of tags are taken from a word one a cycle. A name is
+low while it is long. TagDecoder and the ``>`` of tags are taken from a word one a cycle. A name is
 compared with the alphabet where it ends, since the bytes before it are always there.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal
 from amaranth.lib.memory import Memory
 
-from tamis.hardware.parser import STATUSES, Checker, Observation, number_latency, number_of
+from tamis.hardware.parser import STATUSES, Checker, Observation, encode_one_hot, encoding_latency
 from tamis.hardware.stacks import delayed, later
 from tamis.hardware.wordlexer import Marks, WordLexer
 from tamis.hardware.words import LANES, Word
@@ -26,10 +26,10 @@ WAITING = 16
 """Ends of tags that may wait."""
 STOPPING = 7
 """Ends of tags that leave the serializer while their queue stops it."""
-STEPS = 4
+TAG_ENDS = 4
 """Ends of tags in a word, and of a name after them: ``<><><><>``, or ``><><><a `` have so many."""
 FINDING = 4
-"""The cycles of :func:`find_steps`."""
+"""The cycles of :func:`find_tag_ends`."""
 COUNTING = 10
 """Words that are taken while the count of words makes ``ready`` low: one in each of nine cycles,
 and one for the end of a document."""
@@ -94,7 +94,7 @@ class Aligner(Elaboratable):
             m.d.sync += begins.eq(finish | self.reset)
 
 
-class Step(NamedTuple):
+class TagEnd(NamedTuple):
     """The end of a tag in a word, or of a name after all of them.
 
     Attributes:
@@ -114,24 +114,24 @@ class Step(NamedTuple):
     is_last: Any
 
     @classmethod
-    def empty_step(cls) -> Step:
+    def signals(cls) -> TagEnd:
         """Signals for a step."""
         return cls(*(Signal(3 if name == "lane" else 1, name=name) for name in cls._fields))
 
 
-class Steps(NamedTuple):
+class TagEnds(NamedTuple):
     """A word with its steps.
 
     Attributes:
         data: its bytes.
-        steps: at most so many as ``STEPS`` says. The first may be none, without a name or a tag.
+        steps: at most so many as ``TAG_ENDS`` says. The first may be none, without a name or a tag.
         rest: after the last name there is character data.
         doctype, unsupported, complete: see :class:`tamis.hardware.wordlexer.Marks`.
         finish: the document ends.
     """
 
     data: Any
-    steps: list[Step]
+    steps: list[TagEnd]
     rest: Any
     doctype: Any
     unsupported: Any
@@ -139,9 +139,9 @@ class Steps(NamedTuple):
     finish: Any
 
     @classmethod
-    def empty_word(cls) -> Steps:
+    def empty_word(cls) -> TagEnds:
         """Signals for a word."""
-        steps = [Step.empty_step() for _ in range(STEPS)]
+        steps = [TagEnd.signals() for _ in range(TAG_ENDS)]
         return cls(Signal(8 * LANES), steps, *(Signal(name=name) for name in cls._fields[2:]))
 
     def all(self) -> Any:
@@ -149,22 +149,22 @@ class Steps(NamedTuple):
         return Cat(self.data, *steps, *self[2:])
 
 
-def find_steps(m: Module, word: Word, marks: Marks) -> tuple[Any, Steps]:
+def find_tag_ends(m: Module, word: Word, marks: Marks) -> tuple[Any, TagEnds]:
     """The steps of a word, ``FINDING`` cycles later: which lanes belong to the tag with a number.
 
     Names and ends of tags alternate. So a name, and the data before it, belong to the tag whose
     number is that of the ends of tags before them.
     """
     ranks = _all_ranks(m, marks.tags)
-    of = [delayed(m, Cat(rank[number] for rank in ranks[:LANES])) for number in range(STEPS)]
+    of = [delayed(m, Cat(rank[number] for rank in ranks[:LANES])) for number in range(TAG_ENDS)]
     total = delayed(m, Cat(ranks[LANES]))
     names, closing, tags, empty, data = (later(m, one, 2) for one in marks[:5])
     steps = []
-    for number in range(STEPS):
+    for number in range(TAG_ENDS):
         name, tag = names & of[number], tags & of[number]
         lane = (name[k].replicate(3) & k for k in range(LANES))
         steps.append(
-            Step(
+            TagEnd(
                 delayed(m, name.any()),
                 delayed(m, (name & closing).any()),
                 delayed(m, reduce(or_, lane)),
@@ -175,20 +175,20 @@ def find_steps(m: Module, word: Word, marks: Marks) -> tuple[Any, Steps]:
             )
         )
     counted = delayed(m, total)  # a line for each number of tags
-    after = [counted[number] & steps[number].name for number in range(STEPS)]
+    after = [counted[number] & steps[number].name for number in range(TAG_ENDS)]
     count_is = [
-        (counted[number] & ~after[number] if number < STEPS else counted[number])
+        (counted[number] & ~after[number] if number < TAG_ENDS else counted[number])
         | (after[number - 1] if number else Const(0))
-        for number in range(STEPS + 1)
+        for number in range(TAG_ENDS + 1)
     ]
     lasts = [count_is[0] | count_is[1], *count_is[2:]]
-    rest = reduce(or_, (counted[k] & steps[k].data & ~steps[k].name for k in range(STEPS)))
+    rest = reduce(or_, (counted[k] & steps[k].data & ~steps[k].name for k in range(TAG_ENDS)))
     found = [
-        Step(*[delayed(m, field) for field in (*step[:-1], last)])
+        TagEnd(*[delayed(m, field) for field in (*step[:-1], last)])
         for step, last in zip(steps, lasts, strict=True)
     ]
     others = [marks.doctype, marks.unsupported, marks.complete, word.finish]
-    result = Steps(
+    result = TagEnds(
         later(m, word.data, FINDING),
         found,
         delayed(m, rest),
@@ -207,7 +207,7 @@ def _all_ranks(m: Module, bits: Any) -> list[list[Any]]:
     both = [
         [
             reduce(or_, (low[half][k] & rank[number - k] for k in range(number + 1)))
-            for number in range(STEPS + 1)
+            for number in range(TAG_ENDS + 1)
         ]
         for rank in high[1:]
     ]
@@ -215,8 +215,8 @@ def _all_ranks(m: Module, bits: Any) -> list[list[Any]]:
 
 
 def _ranks(bits: Any) -> list[Any]:
-    """For each number up to ``STEPS`` whether so many bits are set."""
-    ranks: list[Any] = [Const(1, 1)] + [Const(0, 1)] * STEPS
+    """For each number up to ``TAG_ENDS`` whether so many bits are set."""
+    ranks: list[Any] = [Const(1, 1)] + [Const(0, 1)] * TAG_ENDS
     for bit in bits:
         ranks = [
             (rank & ~bit) | (before & bit)
@@ -239,25 +239,25 @@ class Serializer(Elaboratable):
     """
 
     def __init__(self, length: int) -> None:
-        self.valid, self.word = Signal(), Steps.empty_word()
+        self.valid, self.word = Signal(), TagEnds.empty_word()
         self.free, self.stalls, self.reset = Signal(), Signal(), Signal()
-        self.goes, self.step = Signal(), Step.empty_step()
+        self.goes, self.step = Signal(), TagEnd.signals()
         self.data, self.doctype, self.last_data = Signal(), Signal(), Signal()
         self.finish, self.unsupported, self.complete = Signal(), Signal(), Signal()
         self.text = [Signal(8, name=f"back_{place}") for place in range(length)]
 
     def elaborate(self, _: object) -> Module:
         m = Module()
-        head = Steps.empty_word()
-        full, at = Signal(), Signal(STEPS)
-        step = Step(
+        head = TagEnds.empty_word()
+        full, at = Signal(), Signal(TAG_ENDS)
+        step = TagEnd(
             *(
-                reduce(or_, (at[k].replicate(len(one[k])) & one[k] for k in range(STEPS)))
+                reduce(or_, (at[k].replicate(len(one[k])) & one[k] for k in range(TAG_ENDS)))
                 for one in zip(*head.steps, strict=True)
             )
         )
         # A bit for each step from this one on: it is the last of its word.
-        lasts, stalled, is_end = Signal(STEPS), delayed(m, self.stalls), Signal()
+        lasts, stalled, is_end = Signal(TAG_ENDS), delayed(m, self.stalls), Signal()
         is_last = lasts[0]
         goes = full & ~stalled
         leaves, ends = goes & is_last, goes & is_end
@@ -305,7 +305,7 @@ class Serializer(Elaboratable):
         return m
 
 
-class Names(Elaboratable):
+class TagDecoder(Elaboratable):
     """The tags of names, by comparing the bytes before their ends with the alphabet.
 
     The characters of a place are decoded once for all tags, as in the paper's decoder.
@@ -322,7 +322,7 @@ class Names(Elaboratable):
         self.text = [Signal(8, name=f"text_{place}") for place in range(self.length)]
         self.closing = Signal()
         self.code, self.known = Signal(range(max(len(tags), 2))), Signal()
-        self.latency = 2 + number_latency(len(tags))
+        self.latency = 2 + encoding_latency(len(tags))
 
     def elaborate(self, _: object) -> Module:
         m = Module()
@@ -341,12 +341,12 @@ class Names(Elaboratable):
         for tag in self._tags:
             parts = [line(place, byte) for place, byte in enumerate(reversed(tag))]
             hits.append(delayed(m, reduce(and_, [*parts, begins[len(tag)]])))
-        code, known = number_of(m, hits)
+        code, known = encode_one_hot(m, hits)
         m.d.comb += [self.code.eq(code), self.known.eq(known)]
         return m
 
 
-class Queue(Elaboratable):
+class Fifo(Elaboratable):
     """A queue in LUT-RAM, whose first entry is in registers. It must not be filled.
 
     Attributes:
@@ -401,7 +401,7 @@ class WordFront(Elaboratable):
         self.data, self.keep = Signal(8 * LANES), Signal(LANES)
         self.valid, self.finish, self.reset = Signal(), Signal(), Signal()
         self.ready = Signal()
-        self._names = Names(tags)
+        self._names = TagDecoder(tags)
         self._checker = Checker(len(tags), depth)
         self.bus = Signal(3 + len(self._checker.code))
         self.status, self.ended = Signal(len(STATUSES)), Signal()
@@ -417,8 +417,8 @@ class WordFront(Elaboratable):
         m.d.comb += [aligner.data.eq(self.data), aligner.keep.eq(self.keep)]
         m.d.comb += [aligner.valid.eq(self.valid), aligner.finish.eq(self.finish)]
         m.d.comb += [one.eq(two) for one, two in zip(lexer.input, aligner.word, strict=True)]
-        valid, found = find_steps(m, lexer.word, lexer.marks)
-        m.submodules.words = queue = Queue(len(found.all()), WORDS)
+        valid, found = find_tag_ends(m, lexer.word, lexer.marks)
+        m.submodules.words = queue = Fifo(len(found.all()), WORDS)
         waiting = Signal(range(WORDS))  # words between the aligner and the serializer
         m.d.comb += [queue.input.eq(found.all()), queue.added.eq(valid)]
         m.d.comb += queue.reset.eq(self.reset)
@@ -437,13 +437,13 @@ class WordFront(Elaboratable):
         self._issue(m, serializer, names)
         return m
 
-    def _issue(self, m: Module, serializer: Serializer, names: Names) -> None:
-        """Steps → events: for each end of a tag one, or two if the element is empty."""
+    def _issue(self, m: Module, serializer: Serializer, names: TagDecoder) -> None:
+        """TagEnds → events: for each end of a tag one, or two if the element is empty."""
         step = serializer.step
         flags = [step.name, step.closing, serializer.data, serializer.doctype, step.tag, step.empty]
         flags += [serializer.finish, serializer.unsupported, serializer.complete]
         flags += [serializer.last_data]
-        m.submodules.steps = steps = Queue(len(flags) + 1 + len(names.code), WAITING)
+        m.submodules.steps = steps = Fifo(len(flags) + 1 + len(names.code), WAITING)
         m.d.comb += steps.reset.eq(self.reset)
         about = later(m, Cat(flags), 1 + names.latency)
         m.d.comb += steps.input.eq(Cat(about, names.known, names.code))

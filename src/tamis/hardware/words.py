@@ -47,13 +47,13 @@ class Word(NamedTuple):
         return Word(*(delayed(m, one) for one in self))
 
 
-class Speculation(Elaboratable):
+class SpeculativeAutomaton(Elaboratable):
     """An automaton that reads a word a cycle.
 
     Attributes:
         word: whose lanes ``rules`` are about.
-        before: for each lane the state before its byte, ``LATENCY`` cycles later; ``after``: that
-            after all.
+        before: for each lane the state before its byte, ``LATENCY`` cycles later.
+        after: the state after the word.
     """
 
     CHOOSING = COMPOSING = 2
