@@ -58,7 +58,7 @@ class SpeculativeAutomaton(Elaboratable):
 
     CHOOSING = COMPOSING = 2
     """Cycles of a choice from a table; a level of the tree is that for each state."""
-    LATENCY = 1 + 3 * COMPOSING + 1 + CHOOSING
+    LATENCY = 1 + 3 * COMPOSING + 2 + CHOOSING
 
     def __init__(self, word: Word, rules: Callable[[int], Rules], states: int) -> None:
         self.word = word
@@ -94,8 +94,10 @@ class SpeculativeAutomaton(Elaboratable):
             m.d.sync += state.eq(Array(begins)[state])
         with m.If(self.reset):
             m.d.sync += state.eq(0)
+        # The loop has a register of the state to itself, so that its gates lie beside it.
+        known = delayed(m, state)
         for found, table in zip([*self.before, self.after], prefixes, strict=True):
-            m.d.comb += found.eq(self._chosen(m, table, state))
+            m.d.comb += found.eq(self._chosen(m, [delayed(m, one) for one in table], known))
         return m
 
     def _step(self, lane: int) -> list[Any]:
