@@ -39,7 +39,7 @@ def test_drawn_expressions_on_drawn_documents(tmp_path: Path) -> None:
     data = [document.encode() for document in drawn(documents(), 300)]
     vocabulary = Vocabulary()
     parse([read(one, Limits()) for one in data], vocabulary, Projection(), Limits())
-    options = SYSTEMS["shared"]._replace(outputs="cluster")
+    options = SYSTEMS["shared"]._replace(cluster=1, outputs="cluster")
     made = Generated(queries, set(vocabulary), NAMESPACES, options)
     assert made.tables.bit_count > 90
     assert len(made.tables.twigs) > 30
