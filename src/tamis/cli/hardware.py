@@ -268,12 +268,15 @@ def _generated(
     from tamis.hardware.generate import Generated  # noqa: PLC0415 - imports Amaranth
 
     alphabet: set[Name] = set()
+    declared = namespaces.declared()
     if circuit.dtd is not None:
         graph = args.read_graph(circuit.dtd, None, None)
-        alphabet.update(("", name) for name in graph.dtd.elements)
+        for name in graph.dtd.elements:
+            prefix, _, local = name.rpartition(":")
+            if not prefix or prefix in declared:
+                alphabet.add((declared.get(prefix, ""), local))
     for arguments in (circuit.sample or [], documents):
         alphabet |= _names_of(Documents(arguments, choice)) if arguments else set()
-    declared = namespaces.declared()
     made = Generated(subscriptions, alphabet, declared, options)
     for id, reason in made.refused.items():
         warn(f"{id} is not in the circuit: {reason}")

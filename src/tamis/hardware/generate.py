@@ -87,12 +87,12 @@ class Generated:
         """Write ``tamis.il``, ``tamis.v`` and the manifest, unless the same ones are there."""
         text = json.dumps(self.manifest(), indent=1, ensure_ascii=False) + "\n"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "manifest.json").write_text(text)
+        (folder / "manifest.json").write_text(text, encoding="utf-8")
         circuit, verilog = folder / "tamis.il", folder / "tamis.v"
         rtlil = self.circuit.rtlil()
-        if verilog.exists() and circuit.exists() and circuit.read_text() == rtlil:
+        if verilog.exists() and circuit.exists() and circuit.read_text(encoding="utf-8") == rtlil:
             return
         for old in (verilog, folder / "netlist.json", folder / "netlist.v"):
             old.unlink(missing_ok=True)
-        circuit.write_text(rtlil)
+        circuit.write_text(rtlil, encoding="utf-8")
         tools.write_verilog(folder)

@@ -13,6 +13,8 @@ from tamis.core.names import XML_NAMESPACE
 from tamis.language.model import Axis, NameTest, Query
 from tamis.matching.engines.stacks import read as twigs
 
+NAME_MAX = 255
+"""Characters of a name in the alphabet; a longer one in a document is an unknown one."""
 TEXT_REASON = "it asks for the text of an element"
 QUESTION_REASON = "it compares an attribute other than with = and a string"
 
@@ -168,11 +170,10 @@ class _Reader:
         tests = {node.test for twig in found for node in twig if node.test is not None}
         asked = ((test.namespace, test.local) for test in tests)
         names = {(uri, local) for uri, local in asked if uri is not None and local is not None}
+        names |= {(uri, local) for uri, local in alphabet if len(local) <= NAME_MAX}
         self._prefixes = {"xml": XML_NAMESPACE, **prefixes}
         expanded = {
-            written: name
-            for name in names | set(alphabet)
-            for written in self._written(*name, is_element=True)
+            written: name for name in names for written in self._written(*name, is_element=True)
         }
         self.tags = tuple(sorted(expanded))
         self._names = [expanded[tag] for tag in self.tags]
@@ -183,7 +184,8 @@ class _Reader:
         """How documents may write a name."""
         prefixes = [p for p, of in self._prefixes.items() if of == uri and (p or is_element)]
         written = [f"{prefix}:{local}" if prefix else local for prefix in prefixes]
-        if not uri and not (is_element and self._prefixes.get("")):
+        # An attribute ``xmlns`` is a declaration, and no attribute to a query.
+        if not uri and not (self._prefixes.get("") if is_element else local == "xmlns"):
             written.append(local)
         return written
 

@@ -89,7 +89,7 @@ def _of_area(generated: Generated, luts: int, registers: int, lut_rams: int) -> 
 
 def write_floor_plan(folder: Path, seed: int) -> Path:
     """Draw where the cells of each cluster are, as an SVG; the file."""
-    placed = json.loads((folder / f"placed-{seed}.json").read_text())
+    placed = json.loads((folder / f"placed-{seed}.json").read_text(encoding="utf-8"))
     (module,) = placed["modules"].values()
     cells = module["cells"]
     squares: dict[tuple[int, int], str] = {}
@@ -113,7 +113,8 @@ def write_floor_plan(folder: Path, seed: int) -> Path:
     target = folder / f"floor-plan-{seed}.svg"
     target.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width + 30} {tall}">'
-        f'<rect width="{width}" height="{height}" fill="#f4f4f4"/>{drawn}{legend}</svg>\n'
+        f'<rect width="{width}" height="{height}" fill="#f4f4f4"/>{drawn}{legend}</svg>\n',
+        encoding="utf-8",
     )
     return target
 

