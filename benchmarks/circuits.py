@@ -269,8 +269,8 @@ def synthesised_and_routed(
     for seed in _missing(known, seeds):
         try:
             found = report.of_routed(tools.place_and_route(folder, seed, report.AIM))
-        except tools.ToolFailed as reason:
-            found = {"failed": str(reason).split("; see")[0]}
+        except tools.ToolFailed as error:
+            found = {"failed": error.reason}
         known.setdefault("routed", {})[str(seed)] = found
         yield
 

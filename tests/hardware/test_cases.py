@@ -5,16 +5,15 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
-from tamis.documents.parser import parse
-from tamis.documents.source import Source, read
+from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.hardware.circuit import SYSTEMS
 from tamis.hardware.generate import Generated
 from tamis.hardware.simulate import Simulator
 from tests.hardware.checking import check
-from tests.support.case_table import Case, cases
+from tests.support.case_table import cases
+from tests.support.parsing import batch_of, sources
 
 pytestmark = pytest.mark.hardware
 
@@ -22,23 +21,16 @@ pytestmark = pytest.mark.hardware
 def test_each_document_with_the_subscriptions_of_all_cases(tmp_path: Path) -> None:
     chosen = [case for case in cases() if not case.namespaces]
     texts = {case.name: case.subscription for case in chosen if isinstance(case.expected, bool)}
-    sources = [source for source in map(_read, chosen) if source is not None]
+    read = sources((case.document for case in chosen), Limits())
+    documents = [bytes(source.data) for source in read if isinstance(source, Source)]
     vocabulary = Vocabulary()
-    parse(sources, vocabulary, Projection(), Limits())
+    batch_of(*(case.document for case in chosen), projection=Projection(), vocabulary=vocabulary)
     made = Generated(texts, set(vocabulary), options=SYSTEMS["shared"])
     assert made.tables.bit_count >= 119
     assert len(made.ids) >= 119
     matcher = tamis.compile(texts, engine="reference")
-    documents = [bytes(source.data) for source in sources]
     counts = check(Simulator(made, tmp_path), matcher, documents)
     assert counts["answer"] > 230, counts
-
-
-def _read(case: Case) -> Source | None:
-    try:
-        return read(case.document, Limits())
-    except DocumentError:
-        return None
 
 
 PREFIXES = {"": "urn:u", "p": "urn:p", "q": "urn:q", "also-p": "urn:p"}

@@ -7,14 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.core.limits import Limits
-from tamis.documents.parser import parse
-from tamis.documents.source import read
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.hardware.circuit import SYSTEMS
 from tamis.hardware.generate import Generated
 from tamis.hardware.simulate import Simulator
 from tests.hardware.checking import check
+from tests.support.parsing import batch_of
 from tests.support.strategies import NAMESPACES, documents, subscriptions
 
 pytestmark = pytest.mark.hardware
@@ -38,7 +36,7 @@ def test_drawn_expressions_on_drawn_documents(tmp_path: Path) -> None:
     queries = tamis.Subscriptions(texts, namespaces=NAMESPACES)
     data = [document.encode() for document in drawn(documents(), 300)]
     vocabulary = Vocabulary()
-    parse([read(one, Limits()) for one in data], vocabulary, Projection(), Limits())
+    batch_of(*data, projection=Projection(), vocabulary=vocabulary)
     options = SYSTEMS["shared"]._replace(cluster=1, outputs="cluster")
     made = Generated(queries, set(vocabulary), NAMESPACES, options)
     assert made.tables.bit_count > 90

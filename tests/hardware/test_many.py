@@ -40,8 +40,8 @@ def drawn_documents(size: int, count: int, depth: int = 16) -> list[bytes]:
 
 
 def aligned(document: bytes) -> list[bytes]:
-    """The document with up to eight bytes before it and after it."""
-    return [b" " * n + document + b"\n" * (7 - n) for n in range(9 - 1)]
+    """The document with up to seven bytes before it and after it."""
+    return [b" " * n + document + b"\n" * (7 - n) for n in range(8)]
 
 
 @pytest.mark.parametrize("system", ["shared", "wide"])

@@ -331,9 +331,9 @@ def _folder(given: Path | None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tamis-hardware-") as made:
         try:
             yield Path(made)
-        except ToolFailed as reason:
-            said = str(reason).split("; see")[0]
-            raise ToolFailed(f"{said}; --folder FOLDER keeps what the tool wrote") from None
+        except ToolFailed as error:
+            hint = "what the tool wrote, which --folder FOLDER keeps"
+            raise ToolFailed(error.reason, error.more and hint) from None
 
 
 def _made(folder: Path) -> Path:

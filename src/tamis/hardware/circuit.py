@@ -30,6 +30,7 @@ from tamis.hardware.wordparser import WordFront
 READOUT_MIN = 16
 """Cycles that a read-out takes at least: by then the status is there."""
 DEPTHS = tuple(1 << bits for bits in range(2, 11))
+"""Elements that may be open at once: the rows of a stack."""
 FIELD = 3
 """Bits of a tag's code that are decoded together."""
 SETTLING = 64

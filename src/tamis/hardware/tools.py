@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,8 +32,15 @@ LUTS_OF_WRITING = 2
 LUTS_OF_RAM = 4 + LUTS_OF_WRITING
 
 
+@dataclass(eq=False, repr=False)
 class ToolFailed(UsageError):  # noqa: N818 - says what happened
-    """A tool did not do its work."""
+    """A tool did not do its work, and where more is said about it."""
+
+    reason: str
+    more: object = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason}; see {self.more}" if self.more else self.reason
 
 
 def _run(command: Sequence[str], folder: Path, log: str) -> None:
@@ -46,7 +54,7 @@ def _run(command: Sequence[str], folder: Path, log: str) -> None:
             r"^.*(?:ERROR|Error|error:).*$", (folder / log).read_text("utf-8", "replace"), re.M
         )
         said = f": {errors[0].strip()}" if errors else ""
-        raise ToolFailed(f"{Path(command[0]).name} failed{said}; see {folder / log}")
+        raise ToolFailed(f"{Path(command[0]).name} failed{said}", folder / log)
 
 
 def _wasm(package: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Eight bytes a clock cycle → start tags and end tags, at most one of them a cycle.
 
 Where tags are dense, there are more of them than words. So words wait in a queue, and ``ready`` is
-low while it is long. TagDecoder and the ``>`` of tags are taken from a word one a cycle. A name is
+low while it is long. Names and the ``>`` of tags are taken from a word one a cycle. A name is
 compared with the alphabet where it ends, since the bytes before it are always there.
 """
 

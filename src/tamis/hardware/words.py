@@ -89,7 +89,6 @@ class SpeculativeAutomaton(Elaboratable):
             before = before.later(m)
         word = before.later(m)
         begins = [delayed(m, Mux(before.finish, 0, entry)) for entry in prefixes[LANES]]
-        prefixes = [prefixes[0], *([delayed(m, one) for one in table] for table in prefixes[1:])]
         with m.If(word.valid):
             m.d.sync += state.eq(Array(begins)[state])
         with m.If(self.reset):
@@ -97,7 +96,7 @@ class SpeculativeAutomaton(Elaboratable):
         # The loop has a register of the state to itself, so that its gates lie beside it.
         known = delayed(m, state)
         for found, table in zip([*self.before, self.after], prefixes, strict=True):
-            m.d.comb += found.eq(self._chosen(m, [delayed(m, one) for one in table], known))
+            m.d.comb += found.eq(self._chosen(m, [later(m, one, 2) for one in table], known))
         return m
 
     def _step(self, lane: int) -> list[Any]:
