@@ -1,5 +1,6 @@
 """``tamis hardware``: what a user sees."""
 
+import fcntl
 import gzip
 import json
 import xml.etree.ElementTree as ET
@@ -68,14 +69,16 @@ def test_prints_what_match_prints() -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_keeps_a_folder_and_waveforms() -> None:
-    kept = ("in/1.xml", "in/3.xml", "--dtd", "order.dtd", "--folder", "kept")
+    folder = "what's kept"  # make knows no such folders
+    kept = ("in/1.xml", "in/3.xml", "--dtd", "order.dtd", "--folder", folder)
     first = run("hardware", "simulate", *GIVEN, *kept, "--waveforms", "all.vcd")
     assert first.status == 0, first.err
     assert "$var" in Path("all.vcd").read_text(encoding="utf-8")
-    verilog = Path("kept/tamis.v").stat().st_mtime_ns
-    second = run("hardware", "simulate", *GIVEN, *kept)
+    files = {file: file.stat().st_mtime_ns for file in Path(folder).glob("[st]*")}
+    assert len(files) == 4
+    second = run("hardware", "simulate", *GIVEN, *kept, "--waveforms", "all.vcd")
     assert second.out == first.out
-    assert Path("kept/tamis.v").stat().st_mtime_ns == verilog
+    assert {file: file.stat().st_mtime_ns for file in Path(folder).glob("[st]*")} == files
     assert json.loads(first.out.splitlines()[1])["matches"] == ["none"]
 
 
@@ -133,6 +136,26 @@ def test_refuses_what_cannot_be_done() -> None:
     nothing = run("hardware", "generate", "--subscriptions", "positions.tsv", *output)
     assert nothing.status == 2
     assert "there is no subscription for a circuit; p: it asks for a position" in nothing.err
+
+
+@pytest.mark.usefixtures("orders")
+def test_warns_of_samples_that_have_no_names() -> None:
+    samples = ("--sample", "in/2.xml", "--sample", "in/1.xml", "--sample", "missing.xml")
+    outcome = run("hardware", "generate", *GIVEN, *samples, "--output", "circuit")
+    assert outcome.status == 0
+    assert "in/2.xml: " in outcome.err
+    assert "No such file or directory; its names are not in the alphabet" in outcome.err
+    assert "in/1.xml" not in outcome.err
+
+
+@pytest.mark.usefixtures("orders")
+def test_two_commands_do_not_work_in_one_folder() -> None:
+    Path("circuit").mkdir()
+    with Path("circuit/lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        outcome = run("hardware", "simulate", *GIVEN, "in/1.xml", "--folder", "circuit")
+    assert outcome.status == 1
+    assert "cannot write circuit: another command works there" in outcome.err
 
 
 @pytest.mark.usefixtures("orders")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from tamis.cli import arguments as args
-from tamis.cli.console import of_document, open_results, say, warn
+from tamis.cli.console import about, of_document, open_results, say, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
 from tamis.cli.options import Argument, Commands, Option
 from tamis.core.errors import DocumentError, MissingExtra, UnwritableOutput, UsageError
@@ -55,7 +56,9 @@ Examples:
 """,
 }
 _BATCH_BYTES = 1 << 24
-"""Documents that one run of the simulator gets."""
+"""Of documents and answers in one run of the simulator."""
+_DOCUMENT_BYTES = 1 << 10
+"""What a document takes besides."""
 
 
 class CircuitOptions(NamedTuple):
@@ -120,7 +123,8 @@ def generate(
     """
     found = _read(subscriptions, namespaces, skip_bad, limit)
     made = _generated(found, circuit, namespaces, [])
-    made.write(_made(output))
+    with _only_user(_made(output)):
+        made.write(output)
     tables = made.tables
     say(
         f"{output}/tamis.v: {tables.bit_count:,} match bits of {len(found) - len(made.refused):,} "
@@ -145,7 +149,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
 
     Prints what tamis match prints. What the circuit cannot answer is left to software, and listed
     on standard error with the reason. Without --dtd or --sample, the alphabet has the element names
-    of the documents.
+    of the documents. A --limit of documents holds for what software reads; the circuit has --depth.
 
     Options:
         netlist: Simulate the netlist after synthesis, instead of the Verilog.
@@ -170,7 +174,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
     reasons: Counter[str] = Counter()
     with _folder(folder) as work, open_results(output) as results:
         simulator = Simulator(made, work, netlist, waveforms and waveforms.absolute())
-        for batch in _batches(targets, limits):
+        for batch in _batches(targets, limits, simulator.answer_bytes):
             answers = _answers([source for _, source in batch], simulator, software, reasons)
             for (target, _), answer in zip(batch, answers, strict=True):
                 if isinstance(answer, DocumentError):
@@ -275,8 +279,8 @@ def _generated(
             prefix, _, local = name.rpartition(":")
             if not prefix or prefix in declared:
                 alphabet.add((declared.get(prefix, ""), local))
-    for arguments in (circuit.sample or [], documents):
-        alphabet |= _names_of(Documents(arguments, choice)) if arguments else set()
+    for arguments, warns in ((circuit.sample or [], True), (documents, False)):
+        alphabet |= _names_of(Documents(arguments, choice), warns) if arguments else set()
     made = Generated(subscriptions, alphabet, declared, options)
     for id, reason in made.refused.items():
         warn(f"{id} is not in the circuit: {reason}")
@@ -285,33 +289,37 @@ def _generated(
     return made
 
 
-def _names_of(documents: Documents) -> set[Name]:
-    """The names of the elements of documents; those in error are left out."""
+def _names_of(documents: Documents, warns: bool) -> set[Name]:
+    """The names of the elements of documents; those in error are left out, with a warning."""
     from tamis.documents.parser import parse  # noqa: PLC0415 - loads the kernels
     from tamis.documents.vocabulary import Projection, Vocabulary  # noqa: PLC0415
 
     vocabulary = Vocabulary()
     for batch in _batches(documents, documents.limits):
-        sources = [source for _, source in batch if isinstance(source, Source)]
-        parse(sources, vocabulary, Projection(), documents.limits)
+        sources = [source for _, source in batch]
+        _, errors = parse(sources, vocabulary, Projection(), documents.limits)
+        for number, error in errors.items() if warns else ():
+            warn(f"{about(batch[number][0].name, error)}; its names are not in the alphabet")
     return set(vocabulary)
 
 
 def _batches(
-    documents: Documents, limits: Limits
+    documents: Documents, limits: Limits, answer_bytes: int = 0
 ) -> Iterator[list[tuple[Target, Source | DocumentError]]]:
     """Documents that were read, some megabytes at a time."""
     batch: list[tuple[Target, Source | DocumentError]] = []
     size = 0
     for target in documents:
+        source: Source | DocumentError
         try:
             if isinstance(target.document, DocumentError):
                 raise target.document
             source = read(target.document, limits)
         except DocumentError as error:
-            batch.append((target, error))
-            continue
-        size += len(source.data)
+            source = error
+        size += _DOCUMENT_BYTES
+        if isinstance(source, Source):
+            size += len(source.data) + answer_bytes
         batch.append((target, source))
         if size > _BATCH_BYTES:
             yield batch
@@ -326,7 +334,8 @@ def _folder(given: Path | None) -> Iterator[Path]:
     from tamis.hardware.tools import ToolFailed  # noqa: PLC0415 - imports Amaranth
 
     if given is not None:
-        yield _made(given).absolute()
+        with _only_user(_made(given)):
+            yield given.absolute()
         return
     with tempfile.TemporaryDirectory(prefix="tamis-hardware-") as made:
         try:
@@ -334,6 +343,22 @@ def _folder(given: Path | None) -> Iterator[Path]:
         except ToolFailed as error:
             hint = "what the tool wrote, which --folder FOLDER keeps"
             raise ToolFailed(error.reason, error.more and hint) from None
+
+
+@contextmanager
+def _only_user(folder: Path) -> Iterator[None]:
+    """Keep other commands from working in a folder."""
+    try:
+        lock = (folder / "lock").open("ab")
+    except OSError as error:
+        raise UnwritableOutput(f"cannot write {folder}: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            reason = "another command works there: wait until it ends, or name another folder"
+            raise UnwritableOutput(f"cannot write {folder}: {reason}") from None
+        yield
 
 
 def _made(folder: Path) -> Path:

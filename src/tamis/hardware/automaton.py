@@ -9,11 +9,11 @@ all states, one cycle earlier (Clark and Schimmel, 2003; the paper's character d
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import reduce
-from operator import or_
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Const, Elaboratable, Module, Signal
+
+from tamis.hardware.signals import any_of
 
 START = 0
 """The state before the first byte."""
@@ -96,7 +96,7 @@ class AutomatonCircuit(Elaboratable):
         m.d.sync += [self.stepped.eq(valid & ~end), self.ended.eq(end)]
         following: list[Any] = [Const(0)]
         for state in self._automaton.states[1:]:
-            before = reduce(or_, (self.active[one] for one in state.before), Const(0))
+            before = any_of(self.active[one] for one in state.before)
             following.append(self.decoded(state.bytes) & before)
         for read, line in self._lines.items():
             m.d.sync += line.eq(is_in(byte, read))
@@ -112,4 +112,4 @@ def is_in(byte: Any, read: Collection[int]) -> Any:
     """Whether a byte is in a set."""
     if len(read) > 128:
         return ~is_in(byte, frozenset(range(256)) - frozenset(read))
-    return reduce(or_, (byte == one for one in sorted(read)), Const(0))
+    return any_of(byte == one for one in sorted(read))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
-from operator import and_
 from typing import Any, Literal, NamedTuple
 
 from amaranth.back import rtlil
@@ -23,7 +21,8 @@ from tamis.hardware.parser import (
     encoding_latency,
 )
 from tamis.hardware.read import Path, Tables, Twig
-from tamis.hardware.stacks import EventBus, PathStacks, delayed, later
+from tamis.hardware.signals import EventBus, all_of, delayed, later
+from tamis.hardware.stacks import PathStacks
 from tamis.hardware.twigs import TwigStacks
 from tamis.hardware.wordparser import WordFront
 
@@ -131,7 +130,7 @@ def _decode(m: Module, code: Signal, count: int) -> Any:
         m.d.sync += lines.eq(1 << part)
         groups.append(lines)
     return Cat(
-        reduce(and_, (lines[(tag >> (FIELD * n)) % len(lines)] for n, lines in enumerate(groups)))
+        all_of(lines[(tag >> (FIELD * n)) % len(lines)] for n, lines in enumerate(groups))
         for tag in range(count)
     )
 

@@ -22,6 +22,29 @@ COLON = frozenset(b":")
 NAME_END = SPACE | frozenset(b"/>")
 CHARACTERS = frozenset(range(32, 256)) | SPACE
 """Bytes of the characters that XML permits."""
+ASCII, LAST, TWO, THREE, E0, ED, F0, F4 = range(8)
+"""States in UTF-8: so many bytes are still to come; or that was the first byte."""
+CONTINUED = frozenset(range(0x80, 0xC0))
+UTF8_RULES = {
+    ASCII: {
+        frozenset(range(0xC2, 0xE0)): LAST,
+        frozenset([*range(0xE1, 0xED), 0xEE, 0xEF]): TWO,
+        frozenset(range(0xF1, 0xF4)): THREE,
+        frozenset([0xE0]): E0,
+        frozenset([0xED]): ED,
+        frozenset([0xF0]): F0,
+        frozenset([0xF4]): F4,
+        frozenset(range(0x80)): ASCII,
+    },
+    LAST: {CONTINUED: ASCII},
+    TWO: {CONTINUED: LAST},
+    THREE: {CONTINUED: TWO},
+    E0: {frozenset(range(0xA0, 0xC0)): LAST},
+    ED: {frozenset(range(0x80, 0xA0)): LAST},
+    F0: {frozenset(range(0x90, 0xC0)): TWO},
+    F4: {frozenset(range(0x80, 0x90)): TWO},
+}
+"""State → bytes → state (RFC 3629); another byte is a fault."""
 
 
 def but(taken: bytes) -> frozenset[int]:
@@ -122,27 +145,15 @@ class Lexer(Automaton):
         self.wrong.append((ends, [end]))
 
     def _add_utf8(self) -> None:
-        """Bytes from 0x80 are UTF-8, as RFC 3629 has it."""
-
-        def bytes_between(first: int, last: int, before: Iterable[int] = ()) -> int:
-            return self.add(range(first, last + 1), before)
-
-        ascii_ = self.add(range(0x80), [])
-        last = bytes_between(0x80, 0xBF)
-        two = bytes_between(0xC2, 0xDF)
-        three = [bytes_between(0xE0, 0xE0), bytes_between(0xED, 0xED)]
-        three.append(self.add([*range(0xE1, 0xED), 0xEE, 0xEF], []))
-        four = [bytes_between(0xF0, 0xF0), bytes_between(0xF4, 0xF4), bytes_between(0xF1, 0xF3)]
-        second = bytes_between(0x80, 0xBF, [three[2]])
-        second_low = bytes_between(0xA0, 0xBF, [three[0]])
-        second_high = bytes_between(0x80, 0x9F, [three[1]])
-        middle = [bytes_between(0x90, 0xBF, [four[0]]), bytes_between(0x80, 0x8F, [four[1]])]
-        middle.append(bytes_between(0x80, 0xBF, [four[2]]))
-        self.extend(second, middle)
-        self.extend(last, [two, second, second_low, second_high])
-        for state in (ascii_, two, *three, *four):
-            self.extend(state, [START, ascii_, last])
-        self.utf8 = [START, ascii_, last]
+        """Bytes are UTF-8: a state for each transition of ``UTF8_RULES``."""
+        made = {
+            (source, target): self.add(read, [START] if source == ASCII else [])
+            for source, rules in UTF8_RULES.items()
+            for read, target in rules.items()
+        }
+        for (source, _), state in made.items():
+            self.extend(state, (before for (_, target), before in made.items() if target == source))
+        self.utf8 = [START, *(state for (_, target), state in made.items() if target == ASCII)]
 
     # -- tags --------------------------------------------------------------------------------------
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal
@@ -12,7 +10,7 @@ from amaranth.lib.memory import Memory
 
 from tamis.hardware.automaton import AutomatonCircuit
 from tamis.hardware.lexer import NAME_END, Lexer
-from tamis.hardware.stacks import EventBus, delayed, later
+from tamis.hardware.signals import EventBus, any_of, delayed, later
 
 STATUSES = ("malformed", "unsupported", "unknown", "overflow")
 """Why a document's matches do not count, in the order of the bits of a status."""
@@ -65,46 +63,46 @@ class ByteParser(Elaboratable):
         m.d.comb += automaton.end.eq(self.end)
         active, stepped = automaton.active, automaton.stepped
 
-        def any_of(states: Iterable[int]) -> Any:
-            return reduce(or_, (active[state] for state in states), Const(0))
+        def reached(states: Iterable[int]) -> Any:
+            return any_of(active[state] for state in states)
 
         tags, shown = Signal.like(events.tags), Signal.like(events.facts)
-        named = any_of(lexer.named) & automaton.decoded(NAME_END)
+        named = reached(lexer.named) & automaton.decoded(NAME_END)
         with m.If(named):
             m.d.sync += tags.eq(Cat(active[state] for state in lexer.tags))
-        with m.If(any_of(lexer.opened)):
+        with m.If(reached(lexer.opened)):
             m.d.sync += shown.eq(0)
         with m.Else():
-            m.d.sync += shown.eq(shown | Cat(any_of(states) for states in lexer.shown))
-        starts, ends = any_of(lexer.starts), any_of(lexer.ends)
+            m.d.sync += shown.eq(shown | Cat(reached(states) for states in lexer.shown))
+        starts, ends = reached(lexer.starts), reached(lexer.ends)
         m.d.sync += [
             events.push.eq(stepped & starts),
-            events.pop.eq(stepped & (ends | any_of(lexer.empties))),
+            events.pop.eq(stepped & (ends | reached(lexer.empties))),
             events.end.eq(automaton.ended),
             events.tags.eq(tags),
             events.facts.eq(shown),
             seen.names_end.eq(stepped & ends),
-            seen.data.eq(stepped & any_of(lexer.data) & ~any_of(lexer.mark)),
-            seen.doctype.eq(stepped & any_of(lexer.doctypes)),
+            seen.data.eq(stepped & reached(lexer.data) & ~reached(lexer.mark)),
+            seen.doctype.eq(stepped & reached(lexer.doctypes)),
             seen.unknown.eq(stepped & (starts | ends) & ~tags.any()),
         ]
         m.d.comb += [seen.push.eq(events.push), seen.pop.eq(events.pop), seen.end.eq(events.end)]
-        wrong = [any_of(states) & ~any_of(unless) for states, unless in lexer.wrong]
-        wrong += [any_of(lexer.unsupported), self._undeclared(m, any_of, stepped, starts, tags)]
-        m.d.sync += seen.unsupported.eq(stepped & reduce(or_, wrong))
+        wrong = [reached(states) & ~reached(unless) for states, unless in lexer.wrong]
+        wrong += [reached(lexer.unsupported), self._undeclared(m, reached, stepped, starts, tags)]
+        m.d.sync += seen.unsupported.eq(stepped & any_of(wrong))
         complete = Signal()  # of the cycle before: an end makes the automaton start anew
-        m.d.sync += complete.eq(any_of(lexer.content) & any_of(lexer.utf8))
+        m.d.sync += complete.eq(reached(lexer.content) & reached(lexer.utf8))
         m.d.sync += seen.complete.eq(complete)
         return m
 
-    def _undeclared(self, m: Module, any_of: Any, stepped: Any, starts: Any, tags: Any) -> Any:
+    def _undeclared(self, m: Module, reached: Any, stepped: Any, starts: Any, tags: Any) -> Any:
         """Whether a declaration is not the one known, or an element lacks that of its prefix.
 
         The root declares all prefixes that the document uses, so a declaration is in scope
         everywhere.
         """
         lexer = self._lexer
-        begins = any_of(lexer.spaces)
+        begins = reached(lexer.spaces)
         pending, is_root = Signal(), Signal()
         closes: list[Any] = []
         missing: list[Any] = []
@@ -112,25 +110,25 @@ class ByteParser(Elaboratable):
         for prefix, states in lexer.declared.items():
             declared = Signal(name=f"declared_{prefix}")
             used = Signal(name=f"used_{prefix}")
-            close = any_of(states)
+            close = reached(states)
             with m.If(stepped & close & is_root):
                 m.d.sync += declared.eq(1)
-            with m.If(stepped & any_of(lexer.uses.get(prefix, ()))):
+            with m.If(stepped & reached(lexer.uses.get(prefix, ()))):
                 m.d.sync += used.eq(1)
             with m.If(ended):
                 m.d.sync += [declared.eq(0), used.eq(0)]
             closes.append(close & (declared | is_root))
-            needed = reduce(or_, (tags[tag] for tag in lexer.tags_of(prefix)), used)
+            needed = used | any_of(tags[tag] for tag in lexer.tags_of(prefix))
             missing.append(needed & ~declared)
         with m.If(stepped & begins):
             m.d.sync += pending.eq(1)
-        with m.Elif((stepped & reduce(or_, closes, Const(0))) | ended):
+        with m.Elif((stepped & any_of(closes)) | ended):
             m.d.sync += pending.eq(0)
         with m.If(ended):
             m.d.sync += is_root.eq(1)
         with m.Elif(stepped & starts):
             m.d.sync += is_root.eq(0)
-        return (begins & pending) | (starts & (pending | reduce(or_, missing, Const(0))))
+        return (begins & pending) | (starts & (pending | any_of(missing)))
 
 
 WIDEST = 64
@@ -149,7 +147,7 @@ def encode_one_hot(m: Module, lines: Sequence[Any]) -> tuple[Any, Any]:
     parts.append(list(lines))
     for _ in range(encoding_latency(len(lines))):
         parts = [
-            [delayed(m, reduce(or_, part[k : k + WIDEST])) for k in range(0, len(part), WIDEST)]
+            [delayed(m, any_of(part[k : k + WIDEST])) for k in range(0, len(part), WIDEST)]
             or [Const(0)]
             for part in parts
         ]

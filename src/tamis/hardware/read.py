@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tamis.core.names import XML_NAMESPACE
+from tamis.core.errors import UsageError
+from tamis.core.names import XML_NAMESPACE, is_ncname
 from tamis.language.model import Axis, NameTest, Query
 from tamis.matching.engines.stacks import read as twigs
 
@@ -170,7 +171,11 @@ class _Reader:
         tests = {node.test for twig in found for node in twig if node.test is not None}
         asked = ((test.namespace, test.local) for test in tests)
         names = {(uri, local) for uri, local in asked if uri is not None and local is not None}
-        names |= {(uri, local) for uri, local in alphabet if len(local) <= NAME_MAX}
+        for name in alphabet:
+            if not is_ncname(name[1]):
+                raise UsageError(f"a name of an alphabet is a URI and a local name, not {name}")
+            if len(name[1]) <= NAME_MAX:
+                names.add(name)
         self._prefixes = {"xml": XML_NAMESPACE, **prefixes}
         expanded = {
             written: name for name in names for written in self._written(*name, is_element=True)

@@ -43,20 +43,16 @@ def route(
     routed = [of_routed(tools.place_and_route(folder, seed, megahertz)) for seed in seeds]
     clock = median(one["megahertz"] for one in routed)
     area = _of_area(generated, *(routed[0][kind] for kind in ("luts", "registers", "lut_rams")))
-    return (
-        result
-        | area
-        | {
-            "estimate": False,
-            "luts_share": routed[0]["luts_share"],
-            "megahertz": {
-                str(seed): one["megahertz"] for seed, one in zip(seeds, routed, strict=True)
-            },
-            "megahertz_median": round(clock, 2),
-            "megabytes_per_second_peak": round(clock * generated.circuit.options.bytes, 1),
-            "route_seconds": [one["route_seconds"] for one in routed],
-        }
-    )
+    return {
+        **result,
+        **area,
+        "estimate": False,
+        "luts_share": routed[0]["luts_share"],
+        "megahertz": {str(seed): one["megahertz"] for seed, one in zip(seeds, routed, strict=True)},
+        "megahertz_median": round(clock, 2),
+        "megabytes_per_second_peak": round(clock * generated.circuit.options.bytes, 1),
+        "route_seconds": [one["route_seconds"] for one in routed],
+    }
 
 
 def of_routed(routed: tools.Routed) -> dict[str, Any]:

@@ -36,7 +36,8 @@ class Simulator:
 
     Args:
         generated: the circuit.
-        folder: for the files of the tools. What is there of the same circuit is used again.
+        folder: for the files of the tools. What is there of the same circuit is used again. One
+            program at a time may use a folder.
         netlist: simulate what synthesis made of it, with models of the device's cells.
         waveforms: a file for the waveforms of all signals in the first run, as VCD.
     """
@@ -51,8 +52,8 @@ class Simulator:
         if netlist and waveforms is not None:
             raise UsageError("waveforms are those of the Verilog: ask for them without a netlist")
         self.generated = generated
-        self._folder = folder
         self._waveforms = waveforms
+        folder = folder.absolute()
         circuit = generated.circuit
         self._lengths = [len(part) for part in circuit.bits]
         self._outputs = len(self._lengths) if circuit.options.outputs == "cluster" else 1
@@ -61,7 +62,9 @@ class Simulator:
         if netlist and not (folder / source).exists():
             tools.synthesize(folder)
         width = circuit.options.bytes
-        tools.build_simulator(folder, source, width, self._outputs, waveforms is not None)
+        self._program = tools.build_simulator(
+            folder, source, width, self._outputs, waveforms is not None
+        )
 
     def run(self, documents: Sequence[bytes], gaps: int = 0, seed: int = 1) -> Iterator[Answer]:
         """The answer to each document.
@@ -73,7 +76,7 @@ class Simulator:
         """
         if not 0 <= gaps < 100 or seed < 1:
             raise UsageError("gaps are 0 to 99 percent of the cycles, and a seed is 1 or more")
-        command = [str(self._folder / "simulator" / "Vtamis"), str(gaps), str(seed)]
+        command = [str(self._program), str(gaps), str(seed)]
         if self._waveforms is not None:
             command.append(str(self._waveforms))
             self._waveforms = None
@@ -82,15 +85,19 @@ class Simulator:
         done = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)
         if done.returncode:
             raise tools.ToolFailed(f"the simulation stopped with {done.returncode}")
-        length = max(READOUT_MIN, sum(self._lengths))
-        if self._outputs > 1:
-            length = max(READOUT_MIN, *self._lengths) * self._outputs
-        size = _HEAD.size + length
+        size = self.answer_bytes
         for start in range(0, len(documents) * size, size):
             status, cycle = _HEAD.unpack_from(done.stdout, start)
             bits = done.stdout[start + _HEAD.size : start + size]
             names = tuple(name for bit, name in enumerate(STATUSES) if status >> bit & 1)
             yield Answer(names, cycle, list(self._positions(bits)))
+
+    @property
+    def answer_bytes(self) -> int:
+        """The bytes that the simulated circuit writes for each document."""
+        if self._outputs == 1:
+            return _HEAD.size + max(READOUT_MIN, sum(self._lengths))
+        return _HEAD.size + max(READOUT_MIN, *self._lengths) * self._outputs
 
     def _positions(self, bits: bytes) -> Iterator[int]:
         """The positions whose bit is set; with an output a cluster these take turns."""

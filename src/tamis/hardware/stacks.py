@@ -2,47 +2,13 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_, or_
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal
 from amaranth.lib.memory import Memory
 
 from tamis.hardware.columns import ANYWHERE, FIRST, INSIDE, ROOT, Columns, Term
-
-
-def delayed(m: Module, value: Any) -> Signal:
-    """The value a cycle later."""
-    held = Signal(len(value))
-    m.d.sync += held.eq(value)
-    return held
-
-
-def later(m: Module, value: Any, cycles: int) -> Any:
-    """The value, this number of cycles later."""
-    for _ in range(cycles):
-        value = delayed(m, value)
-    return value
-
-
-class EventBus:
-    """What a parser tells the stacks in a clock cycle.
-
-    Attributes:
-        push: a start tag is complete.
-        pop: an element ends. Not in the same cycle as ``push``.
-        end: the document is over.
-        tags: with ``push``, a bit for each tag, of which one at most is set.
-        facts: with ``push``, a bit for each fact.
-    """
-
-    def __init__(self, tags: int, facts: int) -> None:
-        self.push = Signal()
-        self.pop = Signal()
-        self.end = Signal()
-        self.tags = Signal(tags)
-        self.facts = Signal(facts)
+from tamis.hardware.signals import EventBus, all_of, any_of, delayed, later
 
 
 def end_of(m: Module, events: EventBus, spaced: bool) -> Signal:
@@ -150,20 +116,20 @@ class PathStacks(Elaboratable):
     def _term(self, term: Term) -> Any:
         source = INSIDE if term.source >= 0 else term.source
         tags = (None,) if term.tags is None else term.tags
-        parts = [reduce(or_, (self._line(source, tag) for tag in tags), Const(0))]
+        parts = [any_of(self._line(source, tag) for tag in tags)]
         if term.tags is None and source == ANYWHERE:
             parts = [Const(1)]
         if term.source >= 0:
             parts.append(self._top[term.source])
         if term.top is not None:
             assert self._open_tags is not None
-            parts.append(reduce(or_, (self._open_tags[tag] for tag in term.top), Const(0)))
+            parts.append(any_of(self._open_tags[tag] for tag in term.top))
         parts += [self._facts[fact] for fact in term.facts]
-        return reduce(and_, parts)
+        return all_of(parts)
 
     def _next(self, number: int) -> Any:
         column = self._columns.columns[number]
         terms = [self._term(term) for term in column.terms]
         if column.keeps:
             terms.append(self._top[number] & self._line(INSIDE, None))
-        return reduce(or_, terms)
+        return any_of(terms)

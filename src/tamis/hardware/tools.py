@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -43,8 +45,8 @@ class ToolFailed(UsageError):  # noqa: N818 - says what happened
         return f"{self.reason}; see {self.more}" if self.more else self.reason
 
 
-def _run(command: Sequence[str], folder: Path, log: str) -> None:
-    """Run a tool in a folder; what it says goes to a log there."""
+def _run(command: Sequence[str], folder: Path, log: str | Path) -> None:
+    """Run a tool in a folder; what it says goes to a log, by default there."""
     with (folder / log).open("w", encoding="utf-8") as output:
         code = subprocess.run(
             command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False
@@ -157,8 +159,8 @@ def place_and_route(folder: Path, seed: int, megahertz: float) -> Routed:
     )
 
 
-def build_simulator(folder: Path, source: str, width: int, outputs: int, waveforms: bool) -> None:
-    """Compile the Verilog ``source`` with Verilator into ``simulator/Vtamis``.
+def build_simulator(folder: Path, source: str, width: int, outputs: int, waveforms: bool) -> Path:
+    """Compile the Verilog ``source`` with Verilator; one that is there of the same is used again.
 
     Registers and memories begin with random bits: Verilator has no unknown value.
     """
@@ -170,7 +172,23 @@ def build_simulator(folder: Path, source: str, width: int, outputs: int, wavefor
     command = ["verilator", "--cc", "--exe", "--build", "-O3", "--top-module", "tamis"]
     command += ["--x-assign", "unique", "--x-initial", "unique", "-Wno-fatal", "-Wno-lint"]
     command += ["--Mdir", "simulator", "-CFLAGS", f"-O2 -DBYTES={width} -DOUTPUTS={outputs}"]
-    command += ["-j", str(len(os.sched_getaffinity(0)))]
     command += ["--trace"] if waveforms else []
-    sources = [source, str(_CELLS_OF_NETLISTS)] if source == "netlist.v" else [source]
-    _run([*command, *sources, str(_HARNESS)], folder, "simulator.log")
+    sources = [folder / source, _HARNESS]
+    sources += [_CELLS_OF_NETLISTS] if source == "netlist.v" else []
+    command += [file.name for file in sources]
+    digest = hashlib.sha256(repr(command).encode())
+    for file in sources:
+        digest.update(file.read_bytes())
+    simulator = folder / f"simulator-{digest.hexdigest()[:16]}"
+    if simulator.exists():
+        return simulator
+    # Make, which Verilator calls, does not work in folders with a space in their names.
+    with tempfile.TemporaryDirectory(prefix="tamis-simulator-") as made:
+        work = Path(made)
+        for file in sources:
+            shutil.copy(file, work)
+        command += ["-j", str(len(os.sched_getaffinity(0)))]
+        _run(command, work, folder / "simulator.log")
+        part = shutil.copy(work / "simulator" / "Vtamis", folder / f"{simulator.name}.part")
+        Path(part).replace(simulator)
+    return simulator

@@ -8,15 +8,14 @@ element by what holds below it, so a row is written when an element ends (Absaly
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import and_, or_
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal
 from amaranth.lib.memory import Memory
 
 from tamis.hardware.read import Twig
-from tamis.hardware.stacks import EventBus, end_of
+from tamis.hardware.signals import EventBus, all_of, any_of
+from tamis.hardware.stacks import end_of
 from tamis.matching.engines.stacks.read import BELOW, CHILD, FACT, GROUP, NEVER
 
 
@@ -135,8 +134,8 @@ class TwigStacks(Elaboratable):
         """Whether a node holds at the element on top, which ends."""
         parts = [self._passes(below) ^ Const(negated, 1) for below, negated in node.below]
         if node.tags is not None:
-            parts.append(reduce(or_, (self._tags[tag] for tag in node.tags), Const(0, 1)))
-        return reduce(and_, parts, Const(1, 1))
+            parts.append(any_of(self._tags[tag] for tag in node.tags))
+        return all_of(parts)
 
     def _passes(self, node: Node) -> Any:
         """Whether the element on top has what a node asks."""

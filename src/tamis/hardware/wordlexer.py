@@ -7,14 +7,12 @@ tag, value, comment, …) and the encoding, then the syntax inside of tags, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
-from operator import and_, or_
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal
 
-from tamis.hardware.lexer import COLON, DIGITS, LETTERS, NAME, NAME_START, SPACE
-from tamis.hardware.stacks import delayed, later
+from tamis.hardware.lexer import ASCII, COLON, DIGITS, LETTERS, NAME, NAME_START, SPACE, UTF8_RULES
+from tamis.hardware.signals import all_of, any_of, delayed, later
 from tamis.hardware.words import LANES, Rules, SpeculativeAutomaton, Word
 
 TEXT, TAG, DOUBLE, SINGLE, COMMENT, INSTRUCTION, CDATA, DOCTYPE = range(8)
@@ -27,35 +25,11 @@ a document type declaration, EQUALS and ENDED are strings in double and single q
 """
 NO_REFERENCE, ENTITY, NUMBER, DECIMAL, HEX_MARK, HEX = range(6)
 """States in references: after ``&``, ``&#``, ``&#1``, ``&#x`` and ``&#xa``."""
-ASCII, LAST, TWO, THREE, E0, ED, F0, F4 = range(8)
-"""States in UTF-8: so many bytes are still to come; or that was the first byte."""
 
 QUOTES = frozenset(b"\"'")
 HEX_DIGITS = DIGITS | frozenset(b"abcdefABCDEF")
 CONTROL = frozenset(range(32)) - SPACE
-CONTINUED = frozenset(range(0x80, 0xC0))
 ENTITIES = (b"lt", b"gt", b"amp", b"quot", b"apos")
-UTF8_RULES = {
-    ASCII: {
-        frozenset(range(0xC2, 0xE0)): LAST,
-        frozenset([*range(0xE1, 0xED), 0xEE, 0xEF]): TWO,
-        frozenset(range(0xF1, 0xF4)): THREE,
-        frozenset([0xE0]): E0,
-        frozenset([0xED]): ED,
-        frozenset([0xF0]): F0,
-        frozenset([0xF4]): F4,
-        frozenset(range(0x80)): ASCII,
-    },
-    LAST: {CONTINUED: ASCII},
-    TWO: {CONTINUED: LAST},
-    THREE: {CONTINUED: TWO},
-    E0: {frozenset(range(0xA0, 0xC0)): LAST},
-    ED: {frozenset(range(0x80, 0xA0)): LAST},
-    F0: {frozenset(range(0x90, 0xC0)): TWO},
-    F4: {frozenset(range(0x80, 0x90)): TWO},
-}
-"""State → bytes → state (RFC 3629); another byte is a fault."""
-
 Key = str | frozenset[int]
 """Lines: those of a set of bytes, or what was combined from some."""
 
@@ -126,7 +100,7 @@ class WordLexer(Elaboratable):
         ]
         self._mark()
         early = [self._encoding_faults(encoding), self._declaration_faults()]
-        faults = delayed(m, reduce(or_, (delayed(m, fault) for fault in self._faults())))
+        faults = delayed(m, any_of(delayed(m, fault) for fault in self._faults()))
         faults = faults.any() | early[0] | early[1]
         m.d.sync += self.marks.unsupported.eq(faults)
         early_end = (mode.after == TEXT) & (encoding.after == ASCII)
@@ -167,14 +141,14 @@ class WordLexer(Elaboratable):
             for low, highs in by_low.items()
             if low
         )
-        return reduce(or_, parts)
+        return any_of(parts)
 
     def _half(self, lane: int, shift: int, read: frozenset[int]) -> Any:
         """A register: four bits of a byte are in a set; of no byte, the upper ones never are."""
         key = lane, shift, read
         if key not in self._halves:
             bits = self.input.data.word_select(lane, 8)[shift : shift + 4]
-            value = reduce(or_, (bits == one for one in sorted(read)))
+            value = any_of(bits == one for one in sorted(read))
             filled = self.input.filled[lane] if shift else Const(1)
             self._halves[key] = delayed(self._m, value & filled)
         return self._halves[key]
@@ -206,7 +180,7 @@ class WordLexer(Elaboratable):
             one = bytes([byte])
             read = frozenset(one + one.upper() if any_case else one)
             parts.append(self._before(read, back + place))
-        return reduce(and_, parts)
+        return all_of(parts)
 
     def _combine(self) -> None:
         """Stage 2: what several bytes are together, of which the last is in the lane."""
@@ -225,7 +199,7 @@ class WordLexer(Elaboratable):
         define("dashes", 2, self._text(b"--", 1) & ~at(b">"))
         define("no target", 2, self._text(b"<?", 1) & at(frozenset(range(256)) - NAME_START))
         entities = (self._text(b"&" + entity + b";") for entity in ENTITIES)
-        define("entity", 2, reduce(or_, entities))
+        define("entity", 2, any_of(entities))
         named = self._before(SPACE, 6) & self._text(b"xmlns", 1) & (space | at(b"="))
         known = self._before(SPACE, 4) & self._text(b"xml", 1)
         define("prefix", 2, named | (at(b":") & ~known))
@@ -236,7 +210,7 @@ class WordLexer(Elaboratable):
         define("declaration", 2, sixth & self._text(b"<?xml", 1) & space)
         for name, value, any_case in (("version", b"1.0", False), ("utf-8", b"utf-8", True)):
             quoted = (self._text(q + value + q, 0, any_case) for q in (b'"', b"'"))
-            define(name, 2, reduce(or_, quoted))
+            define(name, 2, any_of(quoted))
         define("encoding", 2, self._text(b"encoding"))
         mark = first & self._text(b"\xef\xbb\xbf")[2]
         define("byte order mark", 2, Cat(mark, mark, mark, Const(0, 5)))
@@ -399,21 +373,21 @@ class WordLexer(Elaboratable):
             wrong = frozenset(range(256)).difference(*rules)
             in_state = Cat(before == state for before in encoding.before)
             faults.append(in_state & self._at(wrong, stage))
-        found = delayed(self._m, reduce(or_, faults))
+        found = delayed(self._m, any_of(faults))
         return later(self._m, found.any(), self.STATES_KNOWN + 1 - stage)
 
     def _declaration_faults(self) -> Any:
         """Whether an XML declaration is none of XML 1.0 in UTF-8."""
         m, word = self._m, self._word(self.MODES_KNOWN + 1)
 
-        def any_of(name: str) -> Any:
+        def has(name: str) -> Any:
             lines = self._at(name, self.MODES_KNOWN) & self._at("in instruction", self.MODES_KNOWN)
             return delayed(m, lines.any())
 
         names = ("declaration", "version", "encoding", "utf-8")
         seen = [Signal(name=f"seen_{number}") for number in range(len(names))]
-        now = [any_of(name) | before for name, before in zip(names, seen, strict=True)]
-        ends = any_of("?>")
+        now = [has(name) | before for name, before in zip(names, seen, strict=True)]
+        ends = has("?>")
         with m.If(word.valid):
             for before, value in zip(seen, now, strict=True):
                 m.d.sync += before.eq(value & ~ends & ~word.finish)

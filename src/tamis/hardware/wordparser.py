@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import and_, or_
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, Signal
 from amaranth.lib.memory import Memory
 
 from tamis.hardware.parser import STATUSES, Checker, Observation, encode_one_hot, encoding_latency
-from tamis.hardware.stacks import delayed, later
+from tamis.hardware.signals import all_of, any_of, delayed, later
 from tamis.hardware.wordlexer import Marks, WordLexer
 from tamis.hardware.words import LANES, Word
 
@@ -167,7 +166,7 @@ def find_tag_ends(m: Module, word: Word, marks: Marks) -> tuple[Any, TagEnds]:
             TagEnd(
                 delayed(m, name.any()),
                 delayed(m, (name & closing).any()),
-                delayed(m, reduce(or_, lane)),
+                delayed(m, any_of(lane)),
                 delayed(m, (data & of[number]).any()),
                 delayed(m, tag.any()),
                 delayed(m, (tag & empty).any()),
@@ -182,7 +181,7 @@ def find_tag_ends(m: Module, word: Word, marks: Marks) -> tuple[Any, TagEnds]:
         for number in range(TAG_ENDS + 1)
     ]
     lasts = [count_is[0] | count_is[1], *count_is[2:]]
-    rest = reduce(or_, (counted[k] & steps[k].data & ~steps[k].name for k in range(TAG_ENDS)))
+    rest = any_of(counted[k] & steps[k].data & ~steps[k].name for k in range(TAG_ENDS))
     found = [
         TagEnd(*[delayed(m, field) for field in (*step[:-1], last)])
         for step, last in zip(steps, lasts, strict=True)
@@ -206,7 +205,7 @@ def _all_ranks(m: Module, bits: Any) -> list[list[Any]]:
     )
     both = [
         [
-            reduce(or_, (low[half][k] & rank[number - k] for k in range(number + 1)))
+            any_of(low[half][k] & rank[number - k] for k in range(number + 1))
             for number in range(TAG_ENDS + 1)
         ]
         for rank in high[1:]
@@ -252,7 +251,7 @@ class Serializer(Elaboratable):
         full, at = Signal(), Signal(TAG_ENDS)
         step = TagEnd(
             *(
-                reduce(or_, (at[k].replicate(len(one[k])) & one[k] for k in range(TAG_ENDS)))
+                any_of(at[k].replicate(len(one[k])) & one[k] for k in range(TAG_ENDS))
                 for one in zip(*head.steps, strict=True)
             )
         )
@@ -340,7 +339,7 @@ class TagDecoder(Elaboratable):
         hits = []
         for tag in self._tags:
             parts = [line(place, byte) for place, byte in enumerate(reversed(tag))]
-            hits.append(delayed(m, reduce(and_, [*parts, begins[len(tag)]])))
+            hits.append(delayed(m, all_of([*parts, begins[len(tag)]])))
         code, known = encode_one_hot(m, hits)
         m.d.comb += [self.code.eq(code), self.known.eq(known)]
         return m

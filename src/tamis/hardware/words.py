@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Array, Const, Elaboratable, Module, Mux, Signal
 
-from tamis.hardware.stacks import delayed, later
+from tamis.hardware.signals import delayed, later
 
 LANES = 8
 """Bytes of a word."""
