@@ -76,7 +76,9 @@ class Simulator:
         """
         if not 0 <= gaps < 100 or seed < 1:
             raise UsageError("gaps are 0 to 99 percent of the cycles, and a seed is 1 or more")
-        command = [str(self._program), str(gaps), str(seed)]
+        # What Verilator generates may need a larger stack than is usual.
+        command = ["sh", "-c", 'ulimit -s unlimited 2>&-; exec "$@"', "sh"]
+        command += [str(self._program), str(gaps), str(seed)]
         if self._waveforms is not None:
             command.append(str(self._waveforms))
             self._waveforms = None
