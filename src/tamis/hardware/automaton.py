@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
-from amaranth.hdl import Const, Elaboratable, Module, Signal
+from amaranth.hdl import Cat, Elaboratable, Module, Signal
 
 from tamis.hardware.signals import any_of
 
@@ -94,17 +94,14 @@ class AutomatonCircuit(Elaboratable):
         m.d.sync += [byte.eq(self.byte), reading.eq(self.valid), ending.eq(self.end)]
         m.d.sync += [valid.eq(reading), end.eq(ending)]
         m.d.sync += [self.stepped.eq(valid & ~end), self.ended.eq(end)]
-        following: list[Any] = [Const(0)]
+        following: list[Any] = [end]
         for state in self._automaton.states[1:]:
             before = any_of(self.active[one] for one in state.before)
-            following.append(self.decoded(state.bytes) & before)
+            following.append(self.decoded(state.bytes) & before & ~end)
         for read, line in self._lines.items():
             m.d.sync += line.eq(is_in(byte, read))
-        for number, value in enumerate(following):
-            with m.If(valid | end):
-                m.d.sync += self.active[number].eq(value & ~end)
-        with m.If(end):
-            m.d.sync += self.active[START].eq(1)
+        with m.If(valid | end):
+            m.d.sync += self.active.eq(Cat(following))
         return m
 
 

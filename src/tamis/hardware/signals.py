@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 from operator import and_, or_
 from typing import Any
 
@@ -26,8 +27,8 @@ def later(m: Module, value: Any, cycles: int) -> Any:
 def any_of(values: Iterable[Any]) -> Any:
     """The disjunction of signals; of none, 0.
 
-    >>> any_of(Signal(name=name) for name in "abcd")
-    (| (| (sig a) (sig b)) (| (sig c) (sig d)))
+    >>> any_of(Signal(name=name) for name in "abc")
+    (| (| (sig a) (sig b)) (sig c))
     """
     return _tree(or_, list(values) or [Const(0, 1)])
 
@@ -37,12 +38,15 @@ def all_of(values: Iterable[Any]) -> Any:
     return _tree(and_, list(values) or [Const(1, 1)])
 
 
+_CHAIN = 64
+
+
 def _tree(gate: Callable[[Any, Any], Any], values: list[Any]) -> Any:
-    """As a tree: Amaranth follows an expression by recursion."""
-    if len(values) == 1:
-        return values[0]
-    half = (len(values) + 1) // 2
-    return gate(_tree(gate, values[:half]), _tree(gate, values[half:]))
+    """A tree of chains: recursion follows an expression; of chains, Yosys makes small circuits."""
+    if len(values) <= _CHAIN:
+        return reduce(gate, values)
+    parts = (values[k : k + _CHAIN] for k in range(0, len(values), _CHAIN))
+    return _tree(gate, [reduce(gate, part) for part in parts])
 
 
 class EventBus:
