@@ -1,7 +1,7 @@
 """Plain queries and parsed ones in one form, to be compared: nested tuples of what has to hold.
 
-A level is ``("step", below, first, is_attribute, test, items)``; what follows a step is one of its
-items, as its predicates are.
+A level is ``("step", below, first, onward, is_attribute, test, items)``; what follows a step is one
+of its items, as its predicates are.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from tamis.language.plain import (
     END,
     FIRST,
     NOT,
+    ONWARD,
     OPERATORS,
     STEP,
     TEST_SHIFT,
@@ -86,8 +87,8 @@ def decoded(queries: PlainQueries, number: int) -> tuple[Items, int]:
 def _begin_step(queries: PlainQueries, payload: int, into: Items) -> Items:
     items: Items = []
     is_attribute, test = queries.tests[payload >> TEST_SHIFT]
-    below, first = bool(payload & BELOW), bool(payload & FIRST)
-    into.append(("step", below, first, is_attribute, test, items))
+    flags = (bool(payload & flag) for flag in (BELOW, FIRST, ONWARD))
+    into.append(("step", *flags, is_attribute, test, items))
     return items
 
 
@@ -143,7 +144,8 @@ def form(query: Query) -> tuple[Items, int]:
         case Exists((Path(True, steps),)) if steps:
             folded = _folded(steps)
             anchors = [number for number, (_, step) in enumerate(folded) if step.predicates]
-            return _levels(folded, []), anchors[0] if anchors else len(folded) - 1
+            anchor = anchors[0] if anchors else len(folded) - 1
+            return _levels(folded, [], anchor), anchor
     raise ValueError("not a path from the document")
 
 
@@ -168,7 +170,7 @@ def _items(expression: Expression) -> Items:
             is_first = step.axis is Axis.CHILD
             if step.predicates or step.axis not in (Axis.CHILD, Axis.ATTRIBUTE):
                 raise ValueError("a first node that is not looked for")
-            return [("step", False, is_first, not is_first, step.test, inner)]
+            return [("step", False, is_first, False, not is_first, step.test, inner)]
     raise ValueError("not plain")
 
 
@@ -197,10 +199,11 @@ def _folded(steps: tuple[Step, ...]) -> list[tuple[bool, Step]]:
     return folded
 
 
-def _levels(steps: list[tuple[bool, Step]], inner: Items) -> Items:
+def _levels(steps: list[tuple[bool, Step]], inner: Items, anchor: int | None = None) -> Items:
     if not steps:
         return inner
     (below, step), *rest = steps
     items = [item for predicate in step.predicates for item in _items(predicate)]
-    items += _levels(rest, inner)
-    return [("step", below, False, step.axis is Axis.ATTRIBUTE, step.test, items)]
+    items += _levels(rest, inner, None if anchor is None else anchor - 1)
+    is_onward, is_attribute = anchor is not None and anchor < 0, step.axis is Axis.ATTRIBUTE
+    return [("step", below, False, is_onward, is_attribute, step.test, items)]

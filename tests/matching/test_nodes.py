@@ -18,6 +18,7 @@ import tamis
 from tamis.core.errors import SubscriptionError, UsageError
 from tamis.core.limits import Limits
 from tamis.documents import offsets
+from tamis.language import entries, queries
 from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.selection import Node, Selection
 from tamis_workload.observed.generator import draw_from_documents
@@ -359,6 +360,21 @@ def test_a_limit_cuts_and_says_so() -> None:
     assert not match.nodes("two").is_cut
     first = matcher.match("<a><b/><b/><b/></a>", nodes="first").nodes("l")
     assert (len(first), first.is_cut) == (1, False)
+
+
+def test_predicates_and_steps_that_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read in bulk, each path has its own nodes."""
+    monkeypatch.setattr(entries, "BULK_MIN", 1)
+    monkeypatch.setattr(queries, "BULK_MIN", 1)
+    paths = ["//a[b]/c", "//a[b][c]", "//a[b and c]", "//a[b/c]", "//a[b[c]]", "//a[b]", "//a/b"]
+    paths += ["//a[b][c]/@d", "//a[b]/c[@d]", "//a[b]/c/@d", "//a[b][c[@d]]", "//a[@e]//c", "//a/c"]
+    matcher = tamis.compile({path: path for path in paths})
+    assert len(matcher.subscriptions.queries.plain) >= len(paths) - 2
+    oracle = Oracle(b"<!--c--><r><a><b><c/></b><c d='1'/></a><a e='1'><b/><c/></a><a/></r>")
+    match = matcher.match(oracle.data, nodes="all")
+    for path in paths:
+        found = oracle.found(list(match.nodes(path)))
+        assert sorted(map(str, found)) == sorted(map(str, oracle.expected(path, {}))), path
 
 
 def test_what_cannot_be_asked() -> None:

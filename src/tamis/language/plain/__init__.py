@@ -11,8 +11,8 @@ A query is a sequence of words, ``kind | payload << 3``:
 
 ========  =====================================================================================
 ``STEP``  begins a level, at what a step leads to; payload: ``BELOW`` (the step was after ``//``),
-          ``FIRST`` (to the first of the children that pass), ``ANCHOR``, and from ``TEST_SHIFT``
-          on the number of the test
+          ``FIRST`` (to the first of the children that pass), ``ANCHOR``, ``ONWARD``, and from
+          ``TEST_SHIFT`` on the number of the test
 ``ALL``   begins a group: all in it hold
 ``ANY``   begins a group: one of the items in it holds
 ``NOT``   begins a group: not all in it hold
@@ -24,9 +24,10 @@ A query is a sequence of words, ``kind | payload << 3``:
 A level holds where there is a node for which all in it holds; what follows a step of a path is
 inside of its level, like a predicate. The *anchor* is the first step of the path from the document
 that has a predicate, or else its last step. The steps before it have no END; its own is the last
-word. So ``//a[b = 'x' or @c]/d`` is::
+word. The steps of that path behind the anchor are ``ONWARD``: they say as much as a predicate, but
+lead to other nodes. So ``//a[b = 'x' or @c]/d`` is::
 
-    STEP a|BELOW|ANCHOR, ANY, STEP b, ASKS =, 0, END, STEP @c, END, END, STEP d, END, END
+    STEP a|BELOW|ANCHOR, ANY, STEP b, ASKS =, 0, END, STEP @c, END, END, STEP d|ONWARD, END, END
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from tamis.language.model import NodeTest
 
 STEP, ALL, ANY, NOT, END, ASKS = range(6)
 KIND_BITS = 3
-BELOW, FIRST, ANCHOR = 1, 2, 4
-TEST_SHIFT = 3
+BELOW, FIRST, ANCHOR, ONWARD = 1, 2, 4, 8
+TEST_SHIFT = 4
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "starts-with", "contains")
 
 WORDS_MAX = 500

@@ -256,6 +256,8 @@ def after_step(state: Int64) -> int:
         state[at.PREDICATES] += 1
         return at.EXPECT_OPERAND if words.open_frame(state, at.IN_PREDICATE) else at.IS_DECLINED
     if separator(state):
+        if is_main and state[at.ANCHOR_AT] >= 0:
+            state[at.FLAGS] |= plain.ONWARD
         return at.EXPECT_STEP
     if is_main:
         return at.FINISHED if state[at.POSITION] == state[at.STOP] else at.IS_DECLINED
