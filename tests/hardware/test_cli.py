@@ -46,6 +46,7 @@ def orders(write: Write) -> None:
             "in/7.xml": order.decode().encode("utf-16"),
             "in/8.xml": "",
             "in/9.xml": "<order>" * 20 + "<item/>" + "</order>" * 20,
+            "in/10.xml": "<order urgent='a' urgent='b'><item/></order>",
         }
     )
 
@@ -63,7 +64,7 @@ def test_prints_what_match_prints() -> None:
     assert "large is not in the circuit: it asks for the text of an element" in circuit.err
     assert "second is not in the circuit: it asks for a position" in circuit.err
     assert "documents that are not for the circuit: " in circuit.err
-    for reason in ("malformed 3", "overflow 1", "unsupported"):
+    for reason in ("malformed 3", "overflow 1", "unsupported", "answered though in error 1"):
         assert reason in circuit.err
 
 
@@ -91,7 +92,7 @@ def test_generates_verilog_and_a_manifest() -> None:
     manifest = json.loads(Path("circuit/manifest.json").read_text(encoding="utf-8"))
     assert sorted(manifest["matches"]) == [["item", "again"], ["none"], ["of"], ["urgent"]]
     assert sum(manifest["clusters"]) == len(manifest["matches"])
-    assert set(manifest["software"]) == {"large", "second"}
+    assert {each["id"] for each in manifest["software"]} == {"large", "second"}
     assert manifest["tags"] == ["item", "order", "p:note", "p:of", "total"]
     assert manifest["attributes"] == [{"names": ["urgent"], "value": None}]
     assert manifest["prefixes"] == {"p": "urn:p"}
@@ -133,6 +134,13 @@ def test_refuses_what_cannot_be_done() -> None:
     assert folder.status == 1
     assert "cannot write orders.tsv" in folder.err
     Path("positions.tsv").write_text("p\t//a[2]\n", encoding="utf-8")
+    Path("odd/manifest.json").mkdir(parents=True)
+    odd = run("hardware", "generate", *GIVEN, "--output", "odd")
+    assert odd.status == 1
+    assert "cannot use odd/manifest.json: Is a directory" in odd.err
+    for file in ("odd", "/dev/full", "nowhere/x.vcd"):
+        waveforms = run("hardware", "simulate", *GIVEN, "in/1.xml", "--waveforms", file)
+        assert (waveforms.status, f"cannot write {file}" in waveforms.err) == (1, True)
     nothing = run("hardware", "generate", "--subscriptions", "positions.tsv", *output)
     assert nothing.status == 2
     assert "there is no subscription for a circuit; p: it asks for a position" in nothing.err
@@ -140,12 +148,30 @@ def test_refuses_what_cannot_be_done() -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_warns_of_samples_that_have_no_names() -> None:
-    samples = ("--sample", "in/2.xml", "--sample", "in/1.xml", "--sample", "missing.xml")
+    samples = ("--sample", "in/2.xml", "--sample", "in/1.xml")
     outcome = run("hardware", "generate", *GIVEN, *samples, "--output", "circuit")
     assert outcome.status == 0
-    assert "in/2.xml: " in outcome.err
-    assert "No such file or directory; its names are not in the alphabet" in outcome.err
+    assert "<total> is open; its names are not in the alphabet" in outcome.err
     assert "in/1.xml" not in outcome.err
+    missing = run("hardware", "generate", *GIVEN, "--sample", "missing.xml", "--output", "circuit")
+    assert missing.status == 2
+    assert "cannot read missing.xml: No such file or directory" in missing.err
+    Path("other.dtd").write_text("<!ELEMENT q:order ANY>", encoding="utf-8")
+    prefix = run("hardware", "generate", *GIVEN, "--dtd", "other.dtd", "--output", "circuit")
+    assert "q:order is not in the alphabet: declare its prefix: --ns q=URI" in prefix.err
+
+
+@pytest.mark.usefixtures("orders")
+def test_ids_keep_their_type() -> None:
+    Path("numbers.ndjson").write_text(
+        '{"id": 1, "expression": "//item"}\n{"id": "1", "expression": "//total"}\n'
+        '{"id": 2, "expression": "//item[2]"}\n',
+        encoding="utf-8",
+    )
+    given = ("--subscriptions", "numbers.ndjson", "in/1.xml", "in/3.xml")
+    software, circuit = run("match", *given), run("hardware", "simulate", *given)
+    assert circuit.out == software.out
+    assert json.loads(circuit.out.splitlines()[0])["matches"] == [1, "1", 2]
 
 
 @pytest.mark.usefixtures("orders")

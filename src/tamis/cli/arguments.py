@@ -329,7 +329,7 @@ def list_bad(
         subscriptions.errors, subscriptions.options
     ):
         write = warn if skip_bad else say
-        write("--unsupported slow evaluates unsupported expressions with lxml")
+        write(in_options('unsupported="slow" evaluates unsupported expressions with lxml'))
 
 
 def read_graph(

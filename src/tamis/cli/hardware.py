@@ -14,7 +14,14 @@ from tamis.cli import arguments as args
 from tamis.cli.console import about, of_document, open_results, say, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
 from tamis.cli.options import Argument, Commands, Option
-from tamis.core.errors import DocumentError, MissingExtra, UnwritableOutput, UsageError
+from tamis.core.errors import (
+    DocumentError,
+    MissingExtra,
+    SubscriptionId,
+    UnreadableDocument,
+    UnwritableOutput,
+    UsageError,
+)
 from tamis.core.limits import Limits
 from tamis.documents.source import Source, read
 
@@ -59,6 +66,7 @@ _BATCH_BYTES = 1 << 24
 """Of documents and answers in one run of the simulator."""
 _DOCUMENT_BYTES = 1 << 10
 """What a document takes besides."""
+_NOT_SEEN = "answered though in error"
 
 
 class CircuitOptions(NamedTuple):
@@ -72,7 +80,7 @@ class CircuitOptions(NamedTuple):
         leaves: The leaves of the fan-out tree; 0: none. Default: those of the system.
         outputs: Read match bits out by one output of the chip, or by one of each cluster.
             Default: that of the system.
-        depth: The number of elements that may be open at once: a power of 2.
+        depth: The number of elements that may be open at once: a power of 2 from 4 to 1,024.
         dtd: The alphabet has the element names of this DTD.
         sample: The alphabet has the element names of these documents. Repeatable.
         rest: What happens to subscriptions that the circuit cannot have. software: they are listed
@@ -83,7 +91,7 @@ class CircuitOptions(NamedTuple):
     cluster: Annotated[int | None, Option(min=1)] = None
     leaves: Annotated[int | None, Option(min=0)] = None
     outputs: Literal["chip", "cluster"] | None = None
-    depth: Annotated[int, Option(min=2)] = 16
+    depth: Annotated[int, Option(min=4)] = 16
     dtd: Path | None = None
     sample: Annotated[list[str] | None, Option("--sample", metavar="DOCUMENT")] = None
     rest: Literal["software", "refuse"] = "software"
@@ -114,7 +122,8 @@ def generate(
     """Generate a circuit that matches documents, one byte or eight in each clock cycle.
 
     Writes tamis.v, the circuit in Verilog, and manifest.json: the subscriptions of each match bit,
-    the alphabet, and the prefixes that documents declare on their root element. A document with
+    the alphabet, and the prefixes: documents may use those of --ns and --namespaces, which their
+    root element declares, with the same URIs. A document with
     another element name, a DTD or other things that the circuit cannot read gets a status instead
     of an answer.
 
@@ -149,7 +158,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
 
     Prints what tamis match prints. What the circuit cannot answer is left to software, and listed
     on standard error with the reason. Without --dtd or --sample, the alphabet has the element names
-    of the documents. A --limit of documents holds for what software reads; the circuit has --depth.
+    of the documents.
 
     Options:
         netlist: Simulate the netlist after synthesis, instead of the Verilog.
@@ -167,8 +176,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
     given = [] if circuit.dtd or circuit.sample else documents
     if any(one == "-" or Path(one).is_fifo() for one in given):
         raise UsageError("a stream is read only once: give --dtd or --sample, or files")
-    if waveforms is not None and not waveforms.absolute().parent.is_dir():
-        raise UnwritableOutput(f"cannot write {waveforms}: there is no such folder")
+    if waveforms is not None:
+        _check_writable(waveforms)
     made = _generated(found, circuit, namespaces, given, choice)
     software = compile_subscriptions(found, limits=limits)
     reasons: Counter[str] = Counter()
@@ -181,6 +190,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
                     results.write_error(target, answer)
                 else:
                     results.write({**of_document(target), "matches": answer})
+        reasons = +reasons
         if reasons:
             listed = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
             warn(f"software answered documents that are not for the circuit: {listed}")
@@ -191,29 +201,26 @@ def _answers(
     simulator: Simulator,
     software: CompiledMatcher,
     reasons: Counter[str],
-) -> list[list[str] | DocumentError]:
-    """The answers of a circuit, completed by software; counts why it could not answer."""
+) -> Iterator[list[SubscriptionId] | DocumentError]:
+    """The answers of a circuit, completed by software; counts why it could not answer.
+
+    Software reads all documents: a circuit does not see all that makes a document an error.
+    """
     refused = simulator.generated.refused
-    readable = [bytes(source.data) for source in sources if isinstance(source, Source)]
-    from_circuit = simulator.match(readable)
-    by_circuit = [next(from_circuit) if isinstance(one, Source) else () for one in sources]
-    left = [n for n, one in enumerate(by_circuit) if refused or isinstance(one, tuple)]
-    order = {str(id): place for place, id in enumerate(software.ids)}
-    matches = software.match_batch([sources[number] for number in left])
-    found: list[list[str] | DocumentError] = [
-        answer if isinstance(answer, list) else [] for answer in by_circuit
-    ]
-    for place, number in enumerate(left):
-        answer = by_circuit[number]
+    from_circuit = simulator.match([bytes(one.data) for one in sources if isinstance(one, Source)])
+    matches = software.match_batch(sources)
+    order = {id: place for place, id in enumerate(software.ids)}
+    for number, source in enumerate(sources):
+        answer = next(from_circuit) if isinstance(source, Source) else ()
         reasons.update(answer if isinstance(answer, tuple) else ())
-        if place in matches.errors:
-            found[number] = matches.errors[place]
+        if number in matches.errors:
+            reasons[_NOT_SEEN] += isinstance(answer, list)
+            yield matches.errors[number]
             continue
-        ids = [str(software.ids[query]) for query in matches.numbers(place)]
+        ids = [software.ids[query] for query in matches.numbers(number)]
         if isinstance(answer, list):
-            ids = sorted(refused.keys() & ids | set(answer), key=order.__getitem__)
-        found[number] = ids
-    return found
+            ids = sorted({*answer, *(id for id in ids if id in refused)}, key=order.__getitem__)
+        yield ids
 
 
 def report(  # noqa: PLR0913, PLR0917 - one for each option
@@ -277,7 +284,9 @@ def _generated(
         graph = args.read_graph(circuit.dtd, None, None)
         for name in graph.dtd.elements:
             prefix, _, local = name.rpartition(":")
-            if not prefix or prefix in declared:
+            if prefix and prefix not in declared:
+                warn(f"{name} is not in the alphabet: declare its prefix: --ns {prefix}=URI")
+            else:
                 alphabet.add((declared.get(prefix, ""), local))
     for arguments, warns in ((circuit.sample or [], True), (documents, False)):
         alphabet |= _names_of(Documents(arguments, choice), warns) if arguments else set()
@@ -299,6 +308,8 @@ def _names_of(documents: Documents, warns: bool) -> set[Name]:
         sources = [source for _, source in batch]
         _, errors = parse(sources, vocabulary, Projection(), documents.limits)
         for number, error in errors.items() if warns else ():
+            if isinstance(error, UnreadableDocument):
+                raise UsageError(about(batch[number][0].name, error))
             warn(f"{about(batch[number][0].name, error)}; its names are not in the alphabet")
     return set(vocabulary)
 
@@ -337,12 +348,22 @@ def _folder(given: Path | None) -> Iterator[Path]:
         with _only_user(_made(given)):
             yield given.absolute()
         return
-    with tempfile.TemporaryDirectory(prefix="tamis-hardware-") as made:
+    with tempfile.TemporaryDirectory(prefix="tamis-hardware-") as made, _only_user(Path(made)):
         try:
             yield Path(made)
         except ToolFailed as error:
             hint = "what the tool wrote, which --folder FOLDER keeps"
             raise ToolFailed(error.reason, error.more and hint) from None
+
+
+def _check_writable(file: Path) -> None:
+    try:
+        with file.open("ab"):
+            is_regular = file.is_file()
+    except OSError as error:
+        raise UnwritableOutput(f"cannot write {file}: {error.strerror}") from None
+    if not is_regular:
+        raise UnwritableOutput(f"cannot write {file}: it is no regular file")
 
 
 @contextmanager
@@ -358,7 +379,13 @@ def _only_user(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             reason = "another command works there: wait until it ends, or name another folder"
             raise UnwritableOutput(f"cannot write {folder}: {reason}") from None
-        yield
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:  # the disk is full, or something else has the name of a file
+            where = error.filename or folder
+            raise UnwritableOutput(f"cannot use {where}: {error.strerror}") from None
 
 
 def _made(folder: Path) -> Path:

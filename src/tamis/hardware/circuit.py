@@ -191,6 +191,8 @@ class Circuit(Component):
     def __init__(self, tables: Tables, options: Options, prefixes: Mapping[str, str]) -> None:
         if options.depth not in DEPTHS:
             raise UsageError(f"depth {options.depth}: expected a power of 2 from 4 to 1,024")
+        if options.layout not in LAYOUTS or options.bytes not in (1, 8) or options.cluster < 1:
+            raise UsageError(f"there is no circuit with {options}")
         if options.bytes > 1 and options.parsers == "cluster":
             raise UsageError("a circuit that reads eight bytes a cycle has one parser")
         self.options = options

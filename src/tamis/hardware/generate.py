@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis import __version__
-from tamis.core.errors import UsageError
+from tamis.core.errors import SubscriptionId, UsageError
 from tamis.hardware import tools
 from tamis.hardware.circuit import DEFAULT, READOUT_MIN, Circuit, Options
 from tamis.hardware.parser import STATUSES
@@ -43,21 +43,22 @@ class Generated:
         # With eight bytes a cycle, a document with a namespace gets a status.
         prefixes = {} if options.bytes > 1 else prefixes
         self.prefixes = {prefix: uri for prefix, uri in prefixes.items() if prefix != "xml"}
-        self.refused: dict[str, str] = {}
-        ids, queries = [], []
+        self.refused: dict[SubscriptionId, str] = {}
+        ids: list[SubscriptionId] = []
+        queries = []
         for subscription in subscriptions:
             query = subscription.query
             if query is None or query.unstreamed is not None:
-                self.refused[str(subscription.id)] = "it needs lxml"
+                self.refused[subscription.id] = "it needs lxml"
             else:
-                ids.append(str(subscription.id))
+                ids.append(subscription.id)
                 queries.append(query)
         self.tables = read_queries(queries, alphabet, self.prefixes, options.bytes == 1)
         self.refused |= {ids[number]: why for number, why in self.tables.refused.items()}
         if not self.tables.bit_count:
             reasons = "".join(f"; {id}: {why}" for id, why in [*self.refused.items()][:3])
             raise UsageError(f"there is no subscription for a circuit{reasons}")
-        by_bit: list[list[str]] = [[] for _ in range(self.tables.bit_count)]
+        by_bit: list[list[SubscriptionId]] = [[] for _ in range(self.tables.bit_count)]
         for id, bit in zip(ids, self.tables.bits, strict=True):
             if bit >= 0:
                 by_bit[bit].append(id)
@@ -80,7 +81,7 @@ class Generated:
             "clusters": [len(part) for part in self.circuit.bits],
             "readout_min": READOUT_MIN,
             "matches": self.ids,
-            "software": self.refused,
+            "software": [{"id": id, "reason": reason} for id, reason in self.refused.items()],
         }
 
     def write(self, folder: Path) -> None:
@@ -89,10 +90,10 @@ class Generated:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "manifest.json").write_text(text, encoding="utf-8")
         circuit, verilog = folder / "tamis.il", folder / "tamis.v"
-        rtlil = self.circuit.rtlil()
-        if verilog.exists() and circuit.exists() and circuit.read_text(encoding="utf-8") == rtlil:
+        rtlil = self.circuit.rtlil().encode()
+        if verilog.exists() and circuit.exists() and circuit.read_bytes() == rtlil:
             return
         for old in (verilog, folder / "netlist.json", folder / "netlist.v"):
             old.unlink(missing_ok=True)
-        circuit.write_text(rtlil, encoding="utf-8")
+        circuit.write_bytes(rtlil)
         tools.write_verilog(folder)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tamis.core.errors import UsageError
+from tamis.core.errors import SubscriptionId, UsageError
 from tamis.hardware import tools
 from tamis.hardware.circuit import READOUT_MIN
 from tamis.hardware.generate import Generated
@@ -113,9 +113,9 @@ class Simulator:
             )
             first += length
 
-    def match(self, documents: Sequence[bytes]) -> Iterator[list[str] | tuple[str, ...]]:
+    def match(self, documents: Sequence[bytes]) -> Iterator[list[SubscriptionId] | tuple[str, ...]]:
         """The ids of the subscriptions that match each document, or the tuple of its status."""
-        order = {str(one.id): place for place, one in enumerate(self.generated.subscriptions)}
+        order = {id: place for place, id in enumerate(self.generated.subscriptions.ids)}
         for answer in self.run(documents):
             found = [id for place in answer.positions for id in self.generated.ids[place]]
             yield answer.status or sorted(found, key=order.__getitem__)

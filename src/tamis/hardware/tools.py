@@ -164,11 +164,12 @@ def build_simulator(folder: Path, source: str, width: int, outputs: int, wavefor
 
     Registers and memories begin with random bits: Verilator has no unknown value.
     """
-    if shutil.which("verilator") is None:
-        raise UsageError(
-            "simulation needs Verilator, which was not found: install it (on Debian or Ubuntu, the "
-            "package verilator, and g++)"
-        )
+    for program in ("verilator", "make", "g++"):
+        if shutil.which(program) is None:
+            raise UsageError(
+                f"simulation needs {program}, which was not found: install it (on Debian or "
+                "Ubuntu: apt install verilator make g++)"
+            )
     command = ["verilator", "--cc", "--exe", "--build", "-O3", "--top-module", "tamis"]
     command += ["--x-assign", "unique", "--x-initial", "unique", "-Wno-fatal", "-Wno-lint"]
     command += ["--Mdir", "simulator", "-CFLAGS", f"-O2 -DBYTES={width} -DOUTPUTS={outputs}"]
