@@ -66,7 +66,8 @@ _BATCH_BYTES = 1 << 24
 """Of documents and answers in one run of the simulator."""
 _DOCUMENT_BYTES = 1 << 10
 """What a document takes besides."""
-_NOT_SEEN = "answered though in error"
+_NOT_SEEN = "not seen"
+"""What counts faults of documents that the circuit answered."""
 
 
 class CircuitOptions(NamedTuple):
@@ -190,7 +191,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - one for each option
                     results.write_error(target, answer)
                 else:
                     results.write({**of_document(target), "matches": answer})
-        reasons = +reasons
+        if not_seen := reasons.pop(_NOT_SEEN, 0):
+            warn(f"documents in error whose fault the circuit does not see: {not_seen:,}")
         if reasons:
             listed = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
             warn(f"software answered documents that are not for the circuit: {listed}")
