@@ -65,7 +65,9 @@ def table(first: str, heads: Any, rows: dict[str, list[str]]) -> Iterator[str]:
 
 def throughput(points: dict[str, Known]) -> Iterator[str]:
     """Megabytes a second of each stream, at the median clock."""
-    simulated = {name: known for name, known in points.items() if "simulation" in known}
+    simulated = {
+        name: known for name, known in points.items() if "simulation" in known and _clocks(known)
+    }
     streams = {
         (one["kind"], one["bytes"] // one["documents"]): one["bytes_per_event"]
         for known in simulated.values()
@@ -80,8 +82,7 @@ def throughput(points: dict[str, Known]) -> Iterator[str]:
                 for one in known["simulation"]
                 if (one["kind"], one["bytes"] // one["documents"]) == (kind, size)
             ]
-            clocks = _clocks(known)
-            cells.append(f"{found[0] * median(clocks):,.0f}" if found and clocks else NONE)
+            cells.append(f"{found[0] * median(_clocks(known)):,.0f}" if found else NONE)
         rows[f"{kind}, {size:,} bytes, {per_event} an event"] = cells
     return table("documents, MB/s", simulated, rows)
 
