@@ -30,6 +30,7 @@ QUOTES = frozenset(b"\"'")
 HEX_DIGITS = DIGITS | frozenset(b"abcdefABCDEF")
 CONTROL = frozenset(range(32)) - SPACE
 ENTITIES = (b"lt", b"gt", b"amp", b"quot", b"apos")
+
 Key = str | frozenset[int]
 """Lines: those of a set of bytes, or what was combined from some."""
 
