@@ -133,7 +133,7 @@ def generate(
     """
     found = _read(subscriptions, namespaces, skip_bad, limit)
     made = _generated(found, circuit, namespaces, [])
-    with _only_user(_made(output)):
+    with _only_user(output):
         made.write(output)
     tables = made.tables
     say(
@@ -347,7 +347,7 @@ def _folder(given: Path | None) -> Iterator[Path]:
     from tamis.hardware.tools import ToolFailed  # noqa: PLC0415 - imports Amaranth
 
     if given is not None:
-        with _only_user(_made(given)):
+        with _only_user(given):
             yield given.absolute()
         return
     with tempfile.TemporaryDirectory(prefix="tamis-hardware-") as made, _only_user(Path(made)):
@@ -370,8 +370,9 @@ def _check_writable(file: Path) -> None:
 
 @contextmanager
 def _only_user(folder: Path) -> Iterator[None]:
-    """Keep other commands from working in a folder."""
+    """Make a folder, unless it is there, and keep other commands from working in it."""
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("ab")
     except OSError as error:
         raise UnwritableOutput(f"cannot write {folder}: {error.strerror}") from None
@@ -388,11 +389,3 @@ def _only_user(folder: Path) -> Iterator[None]:
         except OSError as error:  # the disk is full, or something else has the name of a file
             where = error.filename or folder
             raise UnwritableOutput(f"cannot use {where}: {error.strerror}") from None
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnwritableOutput(f"cannot write {folder}: {error.strerror}") from None
-    return folder
