@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tamis.core.errors import SubscriptionError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language.model import Query
-from tamis.language.plain import LITERAL_MAX, NESTING_MAX, WORDS_MAX
 from tamis.language.plain.reader import PlainReader
+from tamis.language.table import LITERAL_MAX, NESTING_MAX, WORDS_MAX
 from tamis.language.xpath import parse
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd

@@ -11,8 +11,17 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tamis.language.model import DESCEND, HERE, Axis, Exists, NameTest, NodeTest, Query, Step
-from tamis.language.plain import ANCHOR, BELOW, KIND_BITS, TEST_SHIFT, PlainQueries
 from tamis.language.queries import Queries
+from tamis.language.table import (
+    BELOW,
+    ITSELF,
+    KIND_BITS,
+    KIND_MASK,
+    MAIN,
+    STEP,
+    TEST_SHIFT,
+    QueryTable,
+)
 
 Codes = tuple[int, ...]
 """A filter: for each step ``label << 1 | descends``."""
@@ -125,22 +134,21 @@ class Labels:
             queries = queries.others
         yield from map(self.filters, queries)
 
-    def _plain(self, plain: PlainQueries) -> Iterator[list[Codes] | None]:
+    def _plain(self, plain: QueryTable) -> Iterator[list[Codes] | None]:
         labels = [
             self.of_test(test) if isinstance(test, NameTest) and not is_attribute else -1
             for is_attribute, test in plain.tests
         ]
         words = plain.code.tolist()
-        anchor = ANCHOR << KIND_BITS
         below = (BELOW << KIND_BITS).bit_length() - 1
         shift = KIND_BITS + TEST_SHIFT
+        step = STEP | MAIN << KIND_BITS
+        of_step = KIND_MASK | (MAIN | ITSELF) << KIND_BITS
         for start, end in pairwise(plain.starts.tolist()):
-            # Predicates stand behind the anchor; their words may have its bit, too.
-            anchored = next(place for place in range(start, end) if words[place] & anchor)
-            if anchored != end - 2:
+            path = words[start : (start + end) // 2]  # of a filter, all ENDs are behind it
+            if any(word & of_step != step for word in path):
                 yield None
                 continue
-            path = words[start : end - 1]
             codes = tuple(labels[word >> shift] << 1 | word >> below & 1 for word in path)
             yield [codes] if min(codes) >= 0 else None  # a test without a label has -1
 

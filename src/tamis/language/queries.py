@@ -17,7 +17,7 @@ from tamis.language.columns import Texts
 from tamis.language.constraints import reads_as_xpath
 from tamis.language.entries import BULK_MIN, Entries, bad_ids
 from tamis.language.model import Constant, Query
-from tamis.language.plain import ANCHOR, KIND_BITS, NO_PLAIN_QUERIES, PlainQueries
+from tamis.language.table import KIND_BITS, KIND_MASK, MAIN, NO_QUERIES, STEP, QueryTable
 from tamis.language.xpath import Unsupported, absolute_xpath, parse_any
 
 log = logging.getLogger("tamis")
@@ -52,7 +52,7 @@ class Queries(Sequence[Query]):
     (2, 0, True)
     """
 
-    plain: PlainQueries
+    plain: QueryTable
     others: Sequence[Query]
     texts: Sequence[str] = ()
     examples: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -63,7 +63,7 @@ class Queries(Sequence[Query]):
         """Parsed queries, as an object of this class, if they are none yet."""
         if isinstance(queries, Queries):
             return queries
-        return cls(NO_PLAIN_QUERIES, tuple(queries))
+        return cls(NO_QUERIES, tuple(queries))
 
     @classmethod
     def written(cls, texts: Sequence[str], examples: Int32, options: ParseOptions) -> Queries:
@@ -74,7 +74,7 @@ class Queries(Sequence[Query]):
         >>> len(queries), queries[1] == parse("//b")
         (2, True)
         """
-        result = cls(NO_PLAIN_QUERIES, (), texts, options=options)
+        result = cls(NO_QUERIES, (), texts, options=options)
         result.others = _Written(result, examples)
         return result
 
@@ -86,7 +86,7 @@ class Queries(Sequence[Query]):
         else:
             chosen = [self.others[number] for number in others.tolist()]
         if not with_plain:
-            return Queries(NO_PLAIN_QUERIES, chosen)
+            return Queries(NO_QUERIES, chosen)
         return replace(self, others=chosen)
 
     def __len__(self) -> int:
@@ -114,10 +114,10 @@ class Queries(Sequence[Query]):
         yield from self.others
 
     def is_path(self, number: int) -> bool:
-        """Whether a plain query has no predicates: nothing is between its anchor and the END."""
-        start, end = self.plain.starts[number : number + 2].tolist()
-        words = self.plain.code[start:end]
-        return bool(np.argmax(words >> KIND_BITS & ANCHOR != 0) == len(words) - 2)
+        """Whether a plain query has no predicates: the first half of its words are steps."""
+        words = self.plain.words(number)
+        step = STEP | MAIN << KIND_BITS
+        return all(word & (KIND_MASK | step) == step for word in words[: len(words) // 2])
 
     def parse(self, text: str) -> Query:
         """The meaning of one of the texts."""
@@ -256,11 +256,11 @@ def lxml_would_help(errors: Iterable[SubscriptionError], options: ParseOptions) 
 
 def _read_plain(
     expressions: Texts, chosen: Int64, options: ParseOptions, progress: Progress | None
-) -> tuple[PlainQueries, Int32]:
+) -> tuple[QueryTable, Int32]:
     """The plain queries of some of the expressions, and which each expression has, -1 for none."""
     found = np.full(len(expressions), -1, np.int32)
     if len(expressions) < BULK_MIN:
-        return NO_PLAIN_QUERIES, found
+        return NO_QUERIES, found
     from tamis.language.plain.reader import PlainReader  # noqa: PLC0415 - imports kernels
 
     reader = PlainReader(options.namespaces, options.limits)

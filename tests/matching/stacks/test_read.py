@@ -52,6 +52,7 @@ def written(twig: read.Twig) -> str:
         ("//a[text()]", "[//a[fact child a]]"),
         ("//a[b = 'x']", "[//a[/b[fact self b = b'x']]]"),
         ("//a[@b > 1]", "[//a[fact attribute b > 1.0]]"),
+        ("//a[@b[. > 1]]", "[//a[fact attribute b > 1.0]]"),
         ("//a[starts-with(@b, 'x')]", "[//a[fact attribute b starts-with b'x']]"),
         (
             "//a[starts-with(@b, '')]",
@@ -74,7 +75,7 @@ def test_twigs(expression: str, expected: str) -> None:
         ("//a[contains(@*, 'x')]", "the first of several nodes"),
         ("//node()", "node()"),
         ("//a/descendant-or-self::b", "descendant-or-self"),
-        ("//a[@b[. = 'x']]", "has a predicate"),
+        ("//a[@b[. > 1][. < 3]]", "has a predicate"),
         ("//a" + "[b]" * read.NODES_MAX, "more than 512 nodes"),
     ],
 )

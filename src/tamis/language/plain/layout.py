@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel.record import fields
-from tamis.language.plain import LITERAL_MAX, WORDS_MAX
+from tamis.language.table import LITERAL_MAX, WORDS_MAX
 
 Words = NDArray[np.uint64]
 
@@ -85,7 +85,7 @@ NAME_BYTES_MAX = LITERAL_MAX + 3
 # that is read; IS_LEAF: what the innermost level is at has no children.
 (STEPS_MAX, PREDICATES_MAX, NESTED_MAX, CHARS_MAX, MULTIPLIER,
  EXPRESSION, POSITION, STOP, CODE_FROM, CODE_TO, STEPS, PREDICATES, DEPTH, LEVELS, IS_LEAF,
- FLAGS, ANCHOR_AT, STEP_AT, SCALARS) = range(19)  # fmt: skip
+ FLAGS, SCALARS) = range(17)  # fmt: skip
 
 TASK = fields(Task, SCALARS)
 NAMES = fields(Interned, TASK[-1] + 2)

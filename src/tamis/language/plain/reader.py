@@ -15,9 +15,9 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import XML_NAMESPACE, is_ncname
 from tamis.language.columns import Ids
 from tamis.language.model import KindTest, NameTest, NodeTest
-from tamis.language.plain import WORDS_MAX, PlainQueries
 from tamis.language.plain import layout as at
 from tamis.language.plain.kernels import expressions, lines
+from tamis.language.table import WORDS_MAX, QueryTable
 
 # Of hashes. Random once a process: whoever writes expressions cannot know which collide.
 MULTIPLIER = np.frombuffer(os.urandom(8), np.uint64) | np.uint64(1)
@@ -66,12 +66,12 @@ class PlainReader:
                 self._register(task)
         return task.queries
 
-    def queries(self) -> PlainQueries:
+    def queries(self) -> QueryTable:
         """All queries that were read."""
         starts, code = _interned(self._tables[at.QUERIES])
         string_starts, string_bytes = _interned(self._tables[at.STRINGS])
         _, numbers = _interned(self._tables[at.NUMBERS])
-        result = PlainQueries(
+        result = QueryTable(
             starts=starts // 4,
             code=code.view(np.int32),
             tests=tuple(self._tests),

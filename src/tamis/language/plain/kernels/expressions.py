@@ -7,7 +7,7 @@ import numpy as np
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
-from tamis.language import plain
+from tamis.language import table as plain
 from tamis.language.plain import layout as at
 from tamis.language.plain.kernels import text, words
 
@@ -87,7 +87,6 @@ def begin(state: Int64, start: int, stop: int) -> None:
     state[at.CODE_TO] = state[at.CODE_FROM]
     for place in (at.STEPS, at.PREDICATES, at.DEPTH, at.LEVELS, at.IS_LEAF):
         state[place] = 0
-    state[at.ANCHOR_AT] = -1
 
 
 @called
@@ -131,7 +130,7 @@ def searched(state: Int64, asked: int) -> int:
         state[at.POSITION] += 1
         state[at.STEPS] += 1
     else:
-        state[at.FLAGS] = 0 if byte == ord("@") else plain.FIRST
+        state[at.FLAGS] = plain.FIRST
         what = step(state)
         if what != at.AFTER_STEP:
             return what
@@ -218,10 +217,10 @@ def step(state: Int64) -> int:
     if test < 0:
         return at.ASKS_NAME if test == at.UNKNOWN else at.IS_DECLINED
     state[at.STEPS] += 1
-    state[at.STEP_AT] = state[at.CODE_TO]
-    words.emit(state, plain.STEP | (test << plain.TEST_SHIFT | state[at.FLAGS]) << plain.KIND_BITS)
+    flags = state[at.FLAGS] | (plain.MAIN if state[at.DEPTH] == 0 else 0)
+    words.emit(state, plain.STEP | (test << plain.TEST_SHIFT | flags) << plain.KIND_BITS)
     state[at.IS_LEAF] = is_attribute or is_text
-    state[at.LEVELS] += state[at.DEPTH] > 0 or state[at.ANCHOR_AT] >= 0
+    state[at.LEVELS] += 1
     return at.AFTER_STEP
 
 
@@ -247,19 +246,13 @@ def test_of(state: Int64, start: int, end: int, is_attribute: bool, is_text: boo
 def after_step(state: Int64) -> int:
     """What comes after a step or one of its predicates."""
     byte = text.next_byte(state)
-    is_main = state[at.DEPTH] == 0
     if byte == ord("["):
-        if is_main and state[at.ANCHOR_AT] < 0:
-            state[at.ANCHOR_AT] = state[at.STEP_AT]
-            state[at.LEVELS] = 1
         state[at.POSITION] += 1
         state[at.PREDICATES] += 1
         return at.EXPECT_OPERAND if words.open_frame(state, at.IN_PREDICATE) else at.IS_DECLINED
     if separator(state):
-        if is_main and state[at.ANCHOR_AT] >= 0:
-            state[at.FLAGS] |= plain.ONWARD
         return at.EXPECT_STEP
-    if is_main:
+    if state[at.DEPTH] == 0:
         return at.FINISHED if state[at.POSITION] == state[at.STOP] else at.IS_DECLINED
     return after_path(state)
 

@@ -7,7 +7,7 @@ import numpy as np
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called, inlined
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s
-from tamis.language import plain
+from tamis.language import table as plain
 from tamis.language.plain import layout as at
 from tamis.language.plain.kernels import text
 
@@ -118,12 +118,6 @@ def close_frame(state: Int64) -> int:
 def finished(state: Int64) -> int:
     """The number of the query that was read, or ``IS_DECLINED``."""
     code = int32s(state, at.WORK.code)
-    if state[at.ANCHOR_AT] < 0:
-        anchor = state[at.STEP_AT]
-        state[at.LEVELS] = 1
-    else:
-        anchor = state[at.ANCHOR_AT]
-    code[anchor] |= plain.ANCHOR << plain.KIND_BITS
     end_levels(state)
     start, end = state[at.CODE_FROM], state[at.CODE_TO]
     depth = 0

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tamis.language import model as ast
-from tamis.language import plain
+from tamis.language import table as t
+from tamis.language.lower import Lowering
 from tamis.language.queries import Queries
-from tamis.matching.strings import Question, Strings, question_of
+from tamis.language.table import QueryTable
+from tamis.matching.strings import Question, Strings
 
 CHILD, BELOW, SELF, GROUP, FACT, NEVER = range(6)
 """Kinds of nodes. CHILD, BELOW: about a child or a descendant of its parent's element; SELF: about
@@ -78,7 +80,8 @@ def twigs_of(queries: Sequence[ast.Query]) -> Iterator[Twig]:
     2 4 None False
     """
     if isinstance(queries, Queries):
-        yield from (simplified(twig) for twig in _of_plain(queries.plain))
+        plain = queries.plain
+        yield from (simplified(_of_words(plain.words(n), plain)) for n in range(len(plain)))
         queries = queries.others
     yield from map(twig_of, queries)
 
@@ -89,9 +92,10 @@ def twig_of(query: ast.Query) -> Twig:
     Raises:
         Refused: it cannot be said.
     """
-    twig = [DOCUMENT]
-    _add(twig, 0, query.expression)
-    return simplified(twig)
+    lowering = Lowering()
+    number = lowering.add(query)
+    table = lowering.table()
+    return simplified(_of_words(table.words(number), table))
 
 
 def _append(twig: Twig, node: Node) -> int:
@@ -134,124 +138,107 @@ def simplified(twig: Twig) -> Twig:
     return result
 
 
-# -- from the syntax tree --------------------------------------------------------------------------
+# -- from words ------------------------------------------------------------------------------------
 
 
-def _add(twig: Twig, parent: int, expression: ast.Expression, negated: bool = False) -> None:
-    """Add what an expression says of the element of a node."""
-    match expression:
-        case ast.Exists(paths):
-            _add_paths(twig, parent, paths, negated, None)
-        case ast.Compare(operator, ast.Nodes(paths) as value, literal):
-            _, question = question_of(value, operator, literal)
-            _add_paths(twig, parent, paths, negated, question)
-        case ast.Or(operands):
-            group = _append(twig, Node(parent, GROUP, not negated))
-            for operand in operands:
-                _add(twig, group, operand, negated=True)
-        case ast.And(operands):
-            group = _append(twig, Node(parent, GROUP, negated))
-            for operand in operands:
-                _add(twig, group, operand)
-        case ast.Not(operand):
-            _add(twig, parent, operand, not negated)
-        case ast.Constant(value):
-            if value == negated:
-                _append(twig, Node(parent, NEVER))
-        case ast.Compare(operator, value, literal):
-            _add_first(twig, parent, *question_of(value, operator, literal), negated)
-        case ast.Contains(text, literal) | ast.StartsWith(text, literal):
-            operator = "contains" if isinstance(expression, ast.Contains) else "starts-with"
-            _add_first(twig, parent, *question_of(text, operator, literal), negated)
-
-
-_DOWN = (ast.Axis.CHILD, ast.Axis.DESCENDANT)
-
-
-def _add_paths(
-    twig: Twig, parent: int, paths: Sequence[ast.Path], negated: bool, question: Question | None
-) -> None:
-    group = _append(twig, Node(parent, GROUP, not negated))
-    for path in paths:
-        _add_path(twig, group, ast.without_here(path.steps), question)
-
-
-def _add_path(
-    twig: Twig, parent: int, steps: Sequence[ast.Step], question: Question | None
-) -> None:
-    """Add, negated, that a path leads from the element of a node to one that passes a question."""
-    descends, negated = False, True
-    for number, step in enumerate(steps):
-        if step == ast.DESCEND:
-            descends = True
-            continue
-        descends |= step.axis is ast.Axis.DESCENDANT
-        is_text = step.test is ast.KindTest.TEXT and step.axis in _DOWN
-        if step.axis is ast.Axis.ATTRIBUTE or is_text:
-            if number < len(steps) - 1:
-                raise Refused("a step goes on from an attribute or a text node")
-            _add_leaf(twig, parent, step, descends, negated, question)
-            return
-        parent, negated = _add_step(twig, parent, step, descends, negated), False
-        descends = False
-    if descends:
-        raise Refused("a // leads to nodes of any kind")
-    if question is not None:
-        _add_own(twig, parent, negated, question)
-    elif negated:  # the path is "."
-        _append(twig, Node(parent, NEVER))
-
-
-def _add_step(twig: Twig, parent: int, step: ast.Step, descends: bool, negated: bool) -> int:
-    """Add a step to elements, with its predicates; its node."""
-    if step.axis is ast.Axis.DESCENDANT_OR_SELF:
-        raise Refused("it has a descendant-or-self:: that is not written //")
-    is_self = step.axis is ast.Axis.SELF
-    if is_self and descends:
-        raise Refused("a // leads to self::")
-    if is_self and step.test is ast.KindTest.NODE:
-        new = Node(parent, GROUP, negated)
-    elif isinstance(step.test, ast.NameTest):
-        new = Node(parent, SELF if is_self else BELOW if descends else CHILD, negated, step.test)
-    else:
-        raise Refused("it has a step to node(), or self::text()")
-    added = _append(twig, new)
-    for predicate in step.predicates:
-        if isinstance(predicate, ast.Position):
+def _of_words(words: list[int], table: QueryTable) -> Twig:
+    """The twig of a query."""
+    twig = [DOCUMENT]
+    open_nodes: list[tuple[int, bool]] = []
+    parent, negated = 0, False
+    place = 0
+    while place < len(words):
+        kind, payload = words[place] & t.KIND_MASK, words[place] >> t.KIND_BITS
+        first = place
+        place += 1
+        if kind == t.END:
+            parent, negated = open_nodes.pop()
+        elif kind == t.ASKS:
+            _add_own(twig, parent, negated, _question(words[first : place + 1], table))
+            place += 1
+        elif kind == t.STEP:
+            leaf = table.tests[payload >> t.TEST_SHIFT]
+            is_leaf = leaf[0] or (leaf[1] is ast.KindTest.TEXT and not payload & t.ITSELF)
+            if payload & t.FIRST or is_leaf:
+                place = _end_of(words, first)
+                add = _add_first if payload & t.FIRST else _add_leaf
+                add(twig, parent, words[first:place], table, negated)
+            else:
+                open_nodes.append((parent, negated))
+                parent, negated = _append(twig, _node_of(payload, leaf[1], parent, negated)), False
+        elif kind == t.NTH:
             raise Refused("it asks for a position")
-        _add(twig, added, predicate)
-    return added
+        elif words[place] & t.KIND_MASK == t.END:  # an empty group: what is always true, or never
+            if (kind == t.ALL) == negated:
+                _append(twig, Node(parent, NEVER))
+            place += 1
+        else:  # "any": not all of them are negated
+            open_nodes.append((parent, negated))
+            parent = _append(twig, Node(parent, GROUP, negated ^ (kind != t.ALL)))
+            negated = kind == t.ANY
+    return twig
 
 
-def _add_leaf(
-    twig: Twig,
-    parent: int,
-    step: ast.Step,
-    descends: bool,
-    negated: bool,
-    question: Question | None,
-) -> None:
-    """Add that an element, or with ``descends`` one inside too, has an attribute or a text node."""
-    if step.predicates not in ((), (ast.Constant(False),)):
+def _numbered(words: list[int]) -> Iterator[tuple[int, int]]:
+    """The words and their places, without literals."""
+    place = 0
+    while place < len(words):
+        yield place, words[place]
+        place += 2 if words[place] & t.KIND_MASK in t.WITH_LITERAL else 1
+
+
+def _end_of(words: list[int], place: int) -> int:
+    """Where the item ends that begins at a place."""
+    depth = 0
+    while True:
+        kind = words[place] & t.KIND_MASK
+        depth += kind in (t.STEP, t.ALL, t.ANY, t.NOT)
+        depth -= kind == t.END
+        place += 2 if kind == t.ASKS else 1
+        if depth <= 0:
+            return place
+
+
+def _node_of(flags: int, test: ast.NodeTest, parent: int, negated: bool) -> Node:
+    """The node of a step to elements."""
+    if flags & t.ITSELF and flags & t.BELOW:
+        raise Refused("it has a position behind //, or descendant-or-self:: that is not just //")
+    if flags & t.ITSELF and test is ast.KindTest.NODE:
+        return Node(parent, GROUP, negated)
+    if not isinstance(test, ast.NameTest):
+        raise Refused("it has a step to node(), or self::text()")
+    kind = SELF if flags & t.ITSELF else BELOW if flags & t.BELOW else CHILD
+    return Node(parent, kind, negated, test)
+
+
+def _add_leaf(twig: Twig, parent: int, words: list[int], table: QueryTable, negated: bool) -> None:
+    """Add that an element, or with ``BELOW`` one inside too, has an attribute or a text node."""
+    flags = words[0] >> t.KIND_BITS
+    axis = ast.Axis.ATTRIBUTE if table.tests[flags >> t.TEST_SHIFT][0] else ast.Axis.CHILD
+    test = table.tests[flags >> t.TEST_SHIFT][1]
+    question = None
+    kinds = [word & t.KIND_MASK for _, word in _numbered(words)]
+    if kinds == [t.STEP, t.ASKS, t.END]:
+        question = _question(words[1:3], table)
+    elif kinds not in ([t.STEP, t.END], [t.STEP, t.ANY, t.END, t.END]):
+        if t.STEP in kinds[1:]:
+            raise Refused("a step goes on from an attribute or a text node")
         raise Refused("an attribute or a text node has a predicate")
-    if descends:
+    never = t.ANY in kinds
+    if flags & t.BELOW:
         parent, negated = _append(twig, Node(parent, GROUP, not negated)), True
         below = _append(twig, Node(parent, BELOW, True, ANY_ELEMENT))
-        _add_fact(twig, below, step, False, question)
-    _add_fact(twig, parent, step, negated, question)
+        _add_fact(twig, below, Fact(axis, test, question), False, never)
+    _add_fact(twig, parent, Fact(axis, test, question), negated, never)
 
 
-def _add_fact(
-    twig: Twig, parent: int, step: ast.Step, negated: bool, question: Question | None
-) -> None:
-    fact = Fact(ast.Axis.ATTRIBUTE, step.test, question)
+def _add_fact(twig: Twig, parent: int, fact: Fact, negated: bool, never: bool) -> None:
     test = _test_of(twig, parent)
-    if step.axis is not ast.Axis.ATTRIBUTE and test is not None:
-        fact = Fact(ast.Axis.CHILD, test, question)
-    if test is None or step.predicates:  # the document has neither
+    if test is None or never:  # the document has neither
         _append(twig, Node(parent, NEVER, negated))
     else:
-        _append(twig, Node(parent, FACT, negated, fact=fact))
+        own = fact if fact.axis is ast.Axis.ATTRIBUTE else fact._replace(test=test)
+        _append(twig, Node(parent, FACT, negated, fact=own))
 
 
 def _add_own(twig: Twig, parent: int, negated: bool, question: Question) -> None:
@@ -270,96 +257,30 @@ def _test_of(twig: Twig, number: int) -> ast.NameTest | None:
     return twig[number].test
 
 
-def _add_first(
-    twig: Twig, parent: int, value: ast.Value, question: Question, negated: bool
-) -> None:
-    """Add that the first string of a value passes a question."""
-    if isinstance(value, ast.Count):
-        raise Refused("it calls count()")
-    if not isinstance(value, ast.StringOf):
-        raise Refused("it calls name() or local-name()")
-    steps = ast.without_here(value.path.steps)
-    if not steps:
-        _add_own(twig, parent, negated, question)
-    elif len(steps) > 1:
-        raise Refused("the first of several nodes is asked for")
-    else:
-        _add_only(twig, parent, steps[0], question, negated)
-
-
-def _add_only(twig: Twig, parent: int, step: ast.Step, question: Question, negated: bool) -> None:
+def _add_first(twig: Twig, parent: int, words: list[int], table: QueryTable, negated: bool) -> None:
     """Add that the string of an attribute passes a question, or "" where there is none."""
-    test = step.test
+    *_, asked = (n for n, word in _numbered(words) if word & t.KIND_MASK == t.ASKS)
+    question = _question(words[asked : asked + 2], table)
+    is_attribute, test = table.tests[words[0] >> t.KIND_BITS + t.TEST_SHIFT]
     is_name = isinstance(test, ast.NameTest) and None not in (test.namespace, test.local)
-    if step.axis is not ast.Axis.ATTRIBUTE or not is_name:
+    if not (is_attribute and is_name and len(words) == 4):
         raise Refused("the first of several nodes is asked for")
     if len(Strings([b""]).find(question)):
         parent, negated = _append(twig, Node(parent, GROUP, not negated)), True
-        _add_leaf(twig, parent, step, False, False, None)
-    _add_leaf(twig, parent, step, False, negated, question)
+        _add_leaf(twig, parent, [words[0], t.END], table, False)
+    _add_leaf(twig, parent, words, table, negated)
 
 
-# -- from words ------------------------------------------------------------------------------------
+def _question(words: list[int], table: QueryTable) -> Question:
+    payload = words[0] >> t.KIND_BITS
+    functions = payload >> t.FUNCTION_SHIFT
+    if functions & t.COUNT:
+        raise Refused("it calls count()")
+    if functions & (t.NAME | t.LOCAL_NAME):
+        raise Refused("it calls name() or local-name()")
+    names = [name for bit, name in _FUNCTIONS.items() if functions & bit]
+    operator = t.OPERATORS[payload & (1 << t.FUNCTION_SHIFT) - 1]
+    return Question(tuple(names), operator, table.literal(words[1]))
 
 
-def _of_plain(queries: plain.PlainQueries) -> Iterator[Twig]:
-    words = queries.code.tolist()
-    starts = queries.starts.tolist()
-    for number in range(len(queries)):
-        yield _of_words(words[starts[number] : starts[number + 1]], queries)
-
-
-_STEP_SHIFT = plain.KIND_BITS + plain.TEST_SHIFT
-_BELOW, _FIRST = (flag << plain.KIND_BITS for flag in (plain.BELOW, plain.FIRST))
-_KIND = (1 << plain.KIND_BITS) - 1
-
-
-def _of_words(words: list[int], queries: plain.PlainQueries) -> Twig:
-    """The twig of a plain query."""
-    twig = [DOCUMENT]
-    open_nodes: list[tuple[int, bool]] = []
-    parent, negated = 0, False
-    place = 0
-    while place < len(words):
-        word = words[place]
-        kind = word & _KIND
-        place += 1
-        if kind == plain.END:
-            if open_nodes:  # the steps before the anchor have no end
-                parent, negated = open_nodes.pop()
-        elif kind == plain.ASKS:
-            _add_own(twig, parent, negated, _question(word, words[place], queries))
-            place += 1
-        elif kind == plain.STEP:
-            is_attribute, test = queries.tests[word >> _STEP_SHIFT]
-            descends = bool(word & _BELOW)
-            if not word & _FIRST and not is_attribute and isinstance(test, ast.NameTest):
-                open_nodes.append((parent, negated))
-                node = Node(parent, BELOW if descends else CHILD, negated, test)
-                parent, negated = _append(twig, node), False
-                continue
-            step = ast.Step(ast.Axis.ATTRIBUTE if is_attribute else ast.Axis.CHILD, test)
-            asked = None
-            if words[place] & _KIND == plain.ASKS:
-                asked = _question(words[place], words[place + 1], queries)
-            if word & _FIRST:
-                assert asked is not None
-                _add_only(twig, parent, step, asked, negated)
-            elif is_attribute or test is ast.KindTest.TEXT:
-                _add_leaf(twig, parent, step, descends, negated, asked)
-            else:
-                raise Refused("it has a step to node()")
-            place += 1 if asked is None else 3  # its end is its only item, or a question
-        else:  # "any": not all of them are negated
-            open_nodes.append((parent, negated))
-            parent = _append(twig, Node(parent, GROUP, negated ^ (kind != plain.ALL)))
-            negated = kind == plain.ANY
-    return twig
-
-
-def _question(word: int, literal: int, queries: plain.PlainQueries) -> Question:
-    operator = plain.OPERATORS[word >> plain.KIND_BITS]
-    if literal < 0:
-        return Question((), operator, float(queries.numbers[-1 - literal]))
-    begin, end = queries.string_starts[literal : literal + 2]
-    return Question((), operator, queries.string_bytes[begin:end].tobytes())
+_FUNCTIONS = {t.NORMALIZED: "normalize-space", t.LENGTH: "string-length"}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Bytes, Floats, Int32, Int64, distinct, flat_indices, starts_of
 from tamis.core.errors import UsageError
 from tamis.core.kernel import ahocorasick
-from tamis.language.plain import OPERATORS
+from tamis.language.table import OPERATORS
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.compile.builder import Builder
 from tamis.matching.engines.automaton.kernels import build as at
@@ -241,7 +241,7 @@ class Asked(NamedTuple):
     """What is asked of values, by group, and the facts that say so.
 
     Attributes:
-        operators: places in ``tamis.language.plain.OPERATORS``.
+        operators: places in ``tamis.language.table.OPERATORS``.
         literals: the number of a string, or minus one minus that of a number.
     """
 

@@ -16,7 +16,7 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel.state import State, zeros
 from tamis.core.kernel.table import slots_for
 from tamis.language.model import KindTest, NameTest, NodeTest
-from tamis.language.plain import OPERATORS, PlainQueries
+from tamis.language.table import OPERATORS, QueryTable
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels import queries
@@ -222,7 +222,7 @@ class Builder:
 
     # -- in bulk -----------------------------------------------------------------------------------
 
-    def add_plain(self, plain: PlainQueries, answered: Int32 | None = None) -> None:
+    def add_plain(self, plain: QueryTable, answered: Int32 | None = None) -> None:
         """Add plain queries; each answers a query, by default the one whose number is its place."""
         if answered is None:
             answered = np.arange(len(plain), dtype=np.int32)

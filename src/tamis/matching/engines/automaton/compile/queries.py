@@ -19,9 +19,9 @@ import numpy as np
 from tamis.core.arrays import Int32, freeze
 from tamis.documents.vocabulary import Projections
 from tamis.language import model as m
-from tamis.language import plain as words
-from tamis.language.plain import NO_PLAIN_QUERIES, PlainQueries
+from tamis.language import table as words
 from tamis.language.queries import Queries
+from tamis.language.table import NO_QUERIES, QueryTable
 from tamis.language.values import compare, compare_string
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.compile.builder import Builder
@@ -347,7 +347,7 @@ def _below(step: m.Step, rest: tuple[m.Step, ...]) -> tuple[m.Step, ...]:
     return (m.Step(m.Axis.DESCENDANT, test, step.predicates), *rest)
 
 
-def pruned_plain(queries: Sequence[m.Query], pruner: Pruner) -> tuple[PlainQueries, Int32, Others]:
+def pruned_plain(queries: Sequence[m.Query], pruner: Pruner) -> tuple[QueryTable, Int32, Others]:
     """The queries as plain ones, linear filters pruned; which query each answers; and the others.
 
     >>> from tamis.language.xpath import parse
@@ -358,7 +358,7 @@ def pruned_plain(queries: Sequence[m.Query], pruner: Pruner) -> tuple[PlainQueri
     >>> len(plain), numbers, list(others)
     (2, array([1, 1], dtype=int32), [0])
     """
-    plain = queries.plain if isinstance(queries, Queries) else NO_PLAIN_QUERIES
+    plain = queries.plain if isinstance(queries, Queries) else NO_QUERIES
     numbers_of_tests = {test: number for number, test in enumerate(plain.tests)}
     code: list[int] = []
     ends: list[int] = [0]
@@ -369,7 +369,7 @@ def pruned_plain(queries: Sequence[m.Query], pruner: Pruner) -> tuple[PlainQueri
     def word(step: int) -> int:
         test = (False, pruner.labels.test(step >> 1))
         number = numbers_of_tests.setdefault(test, len(numbers_of_tests))
-        flags = number << words.TEST_SHIFT | (words.BELOW if step & 1 else 0)
+        flags = number << words.TEST_SHIFT | words.MAIN | (words.BELOW if step & 1 else 0)
         return words.STEP | flags << words.KIND_BITS
 
     for number, filters in enumerate(pruner.labels.each(queries)):
@@ -377,8 +377,7 @@ def pruned_plain(queries: Sequence[m.Query], pruner: Pruner) -> tuple[PlainQueri
             pruned = [pruner.prune(filter, existence_only=True) for filter in filters]
             for steps in dict.fromkeys(chain.from_iterable(pruned)):
                 code += map(word, steps)
-                code[-1] |= words.ANCHOR << words.KIND_BITS
-                code.append(words.END)
+                code += [words.END] * len(steps)
                 ends.append(len(code))
                 numbers.append(number)
         elif number < len(plain):
@@ -387,7 +386,7 @@ def pruned_plain(queries: Sequence[m.Query], pruner: Pruner) -> tuple[PlainQueri
             numbers.append(number)
         else:
             others[number] = queries[number]
-    result = PlainQueries(
+    result = QueryTable(
         np.array(ends, np.int64),
         np.array(code, np.int32),
         tuple(numbers_of_tests),

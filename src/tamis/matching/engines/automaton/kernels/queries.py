@@ -1,7 +1,7 @@
 """Formulas of facts, made of others by "all", "any" and "not"; and plain queries, added in bulk.
 
 A formula is a number. Most are conjunctions of facts, which ascend; the others are small trees,
-written as programs for a stack. Plain queries come as words (see ``tamis.language.plain``).
+written as programs for a stack. Plain queries come as words (see ``tamis.language.table``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
-from tamis.language import plain
+from tamis.language import table as plain
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels.build import add_formula
@@ -227,7 +227,7 @@ def add_query(
     """Add one query: a stack of its open levels, and one of the formulas that wait in them."""
     levels, pending = int32s(state, at.TABLES.levels), int32s(state, at.TABLES.pending)
     covers = int32s(state, at.TABLES.test_covers)
-    end, depth = anchored(code, index, end)
+    depth = outer_levels(code, index, end)
     level = held = node = 0
     cover = at.ALL_COVERED
     while index < end:
@@ -266,44 +266,35 @@ def add_query(
 
 
 @inlined
-def anchored(code: Int32, index: int, end: int) -> tuple[int, int]:
-    """Where a query ends, and how many levels there are around its anchor.
+def outer_levels(code: Int32, index: int, end: int) -> int:
+    """How many levels there are around the step at whose node a query is accepted.
 
-    The anchor moves on to a step that is all that is asked of it: where ``//a[b]`` is true, so is
-    ``//a/b``, and what is true of b need not be a fact of a.
+    That is the last step which is all that is asked of the ones before: where ``//a[b]`` is true,
+    so is ``//a/b``, and what is true of b need not be a fact of a.
     """
-    depth = 0
-    while not code[index] >> plain.KIND_BITS & plain.ANCHOR:
-        depth += 1
+    leading = 0
+    while is_step(code[index]):
+        leading += 1
         index += 1
-    while is_step(code[index + 1]) and end_of(code, index + 1) == end - 2:
-        depth += 1
+    depth = lowest = leading
+    while index < end:
+        kind = code[index] & KIND_MASK
+        if kind == plain.END:
+            depth -= 1
+        else:
+            lowest = min(lowest, depth)
+            if kind == plain.ASKS:
+                index += 1
+            else:
+                depth += 1
         index += 1
-        end -= 1
-    return end, depth
+    return min(leading, lowest) - 1
 
 
 @inlined
 def is_step(word: int) -> bool:
     """Whether a word begins a level, of any of the nodes that pass."""
     return word & KIND_MASK == plain.STEP and not word >> plain.KIND_BITS & plain.FIRST
-
-
-@inlined
-def end_of(code: Int32, index: int) -> int:
-    """Where the level ends that begins somewhere."""
-    depth = 0
-    while True:
-        kind = code[index] & KIND_MASK
-        if kind == plain.ASKS:
-            index += 1
-        elif kind == plain.END:
-            depth -= 1
-            if depth == 0:
-                return index
-        else:
-            depth += 1
-        index += 1
 
 
 @inlined
@@ -318,7 +309,9 @@ def closed(state: Int64, begun: int, node: int, first: int, held: int) -> int:
     if kind != plain.STEP:
         return negation(state, holds)
     flags = begun >> plain.KIND_BITS
-    if flags & plain.FIRST:
+    test = np.int64(int32s(state, at.TABLES.nodes)[node * at.NODE_ROW + at.TEST])
+    is_one = uint8s(state, at.TABLES.test_kinds)[test] == at.ATTRIBUTE
+    if flags & plain.FIRST and not is_one:
         chain = at.add_chain(state, at.add_stage(state, node, at.TRUE))
         return at.add_passed(state, node, chain, holds)
     return at.add_derived(state, node, flags & plain.BELOW, holds)

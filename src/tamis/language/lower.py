@@ -1,0 +1,328 @@
+"""Queries → the words of a :class:`~tamis.language.table.QueryTable`, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.core.arrays import freeze
+from tamis.language import model as m
+from tamis.language import table as t
+from tamis.language.table import QueryTable
+from tamis.language.values import compare
+
+Words = list[int]
+
+
+class Lowering:
+    """Writes queries down, one after the other; each distinct one once.
+
+    >>> from tamis.language.xpath import parse
+    >>> lowering = Lowering()
+    >>> [lowering.add(parse(text)) for text in ("//a[b]/c", "//a[b][c]", "/descendant::a[b]/c")]
+    [0, 1, 0]
+    >>> from tamis.language.printer import print_query
+    >>> [print_query(raised(lowering.table(), number)) for number in range(2)]
+    ['//a[b]/c', '//a[b][c]']
+    """
+
+    def __init__(self) -> None:
+        self._queries: dict[tuple[int, ...], int] = {}
+        self._tests: dict[tuple[bool, m.NodeTest], int] = {}
+        self._strings: dict[bytes, int] = {}
+        self._numbers: dict[float, int] = {}
+        self._code: Words = []
+
+    def add(self, query: m.Query) -> int:
+        """The number of a query."""
+        self._code = []
+        expression = query.expression
+        if isinstance(expression, m.Exists) and query.selects:
+            self._any([partial(self._path, path.steps, t.MAIN) for path in expression.paths])
+        else:
+            self._items(expression)
+        return self._queries.setdefault(tuple(self._code), len(self._queries))
+
+    def table(self) -> QueryTable:
+        """All that was added."""
+        codes = list(self._queries)
+        strings = list(self._strings)
+        result = QueryTable(
+            starts=np.cumsum([0, *map(len, codes)], dtype=np.int64),
+            code=np.array([word for code in codes for word in code], np.int32),
+            tests=tuple(self._tests),
+            string_starts=np.cumsum([0, *map(len, strings)], dtype=np.int64),
+            string_bytes=np.frombuffer(b"".join(strings), np.uint8).copy(),
+            numbers=np.array(list(self._numbers), np.float64),
+        )
+        freeze(*(array for array in result if isinstance(array, np.ndarray)))
+        return result
+
+    def _emit(self, kind: int, payload: int = 0) -> None:
+        self._code.append(kind | payload << t.KIND_BITS)
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def _items(self, expression: m.Expression) -> None:
+        """Write what has to hold, as items of a level or group in which all do."""
+        match expression:
+            case m.And(operands):
+                for operand in operands:
+                    self._items(operand)
+            case m.Not(operand):
+                self._group(t.NOT, operand)
+            case m.Constant(value):
+                self._emit(t.ALL if value else t.ANY)
+                self._emit(t.END)
+            case m.Or() | m.Exists() | m.Compare(_, m.Nodes(), _):
+                self._any(list(self._alternatives(expression)))
+            case m.Compare(operator, value, literal):
+                self._value(value, operator, literal)
+            case m.Contains(text, literal):
+                self._value(text, "contains", literal)
+            case m.StartsWith(text, literal):
+                self._value(text, "starts-with", literal)
+
+    def _group(self, kind: int, expression: m.Expression) -> None:
+        self._emit(kind)
+        self._items(expression)
+        self._emit(t.END)
+
+    def _any(self, alternatives: list[Callable[[], None]]) -> None:
+        """Write a group of items of which one has to hold; of a single one, the item itself."""
+        if len(alternatives) != 1:
+            self._emit(t.ANY)
+        for write in alternatives:
+            write()
+        if len(alternatives) != 1:
+            self._emit(t.END)
+
+    def _alternatives(self, expression: m.Expression) -> Iterator[Callable[[], None]]:
+        """What writes each of the items of which one has to hold."""
+        match expression:
+            case m.Or(operands):
+                for operand in operands:
+                    yield from self._alternatives(operand)
+            case m.Exists(paths):
+                for path in paths:
+                    yield partial(self._path, path.steps)
+            case m.Compare(operator, m.Nodes(paths), literal):
+                for path in paths:
+                    yield partial(self._path, path.steps, asked=self._asked(operator, literal))
+            case m.And():
+                yield partial(self._group, t.ALL, expression)
+            case _:
+                yield partial(self._items, expression)
+
+    def _value(self, value: m.Value, operator: str, literal: str | float) -> None:
+        """Write that the value of a path, after functions, is as asked."""
+        functions = 0
+        while isinstance(value, m.StringLength | m.NormalizeSpace):
+            functions |= t.LENGTH if isinstance(value, m.StringLength) else t.NORMALIZED
+            value = value.text
+        if isinstance(value, m.NameOf):
+            functions |= t.LOCAL_NAME if value.local else t.NAME
+        elif isinstance(value, m.Count):
+            functions |= t.COUNT
+            if not m.without_here(value.path.steps):  # the document
+                assert isinstance(literal, float)
+                self._items(m.Constant(compare(operator, 1, literal)))
+                return
+        assert not isinstance(value, m.Nodes)
+        asked = self._asked(operator, literal, functions)
+        self._path(value.path.steps, first_flags=t.FIRST, asked=asked)
+
+    def _asked(self, operator: str, literal: str | float, functions: int = 0) -> Words:
+        payload = t.OPERATORS.index(operator) | functions << t.FUNCTION_SHIFT
+        if isinstance(literal, str):
+            number = self._strings.setdefault(literal.encode(), len(self._strings))
+        else:
+            number = self._number(literal)
+        return [t.ASKS | payload << t.KIND_BITS, number]
+
+    def _number(self, number: float) -> int:
+        # -0 is 0 in all comparisons.
+        return -1 - self._numbers.setdefault(float(number) + 0.0, len(self._numbers))
+
+    # -- paths -----------------------------------------------------------------------------------
+
+    def _path(
+        self,
+        steps: Sequence[m.Step],
+        flags: int = 0,
+        *,
+        first_flags: int = 0,
+        asked: Sequence[int] = (),
+    ) -> None:
+        """Write levels, one in the other, and in the last one what is asked."""
+        levels: list[tuple[int, m.Step]] = []
+        below = 0
+        for step in steps:
+            if step == m.DESCEND:
+                below = t.BELOW
+            elif step != m.HERE:
+                if below and any(isinstance(each, m.Position) for each in step.predicates):
+                    levels.append((t.ITSELF | t.BELOW, m.DESCEND))
+                    below = 0
+                levels.append((_AXES[step.axis] | below, step))
+                below = 0
+        if below:
+            levels.append((t.ITSELF | t.BELOW, m.DESCEND))
+        if not levels and not asked:
+            if not flags & t.MAIN:
+                self._items(m.Constant(True))
+                return
+            levels.append((t.ITSELF, m.HERE))
+        for of_axis, step in levels:
+            self._step(step, of_axis | flags | first_flags)
+            first_flags = 0
+        self._code += asked
+        for _ in levels:
+            self._emit(t.END)
+
+    def _step(self, step: m.Step, flags: int) -> None:
+        """Begin a level, and write the predicates into it."""
+        key = step.axis is m.Axis.ATTRIBUTE, step.test
+        test = self._tests.setdefault(key, len(self._tests))
+        self._emit(t.STEP, flags | test << t.TEST_SHIFT)
+        for predicate in step.predicates:
+            if isinstance(predicate, m.Position):
+                self._code += [t.NTH, self._number(predicate.number)]
+            else:
+                self._items(predicate)
+
+
+_AXES = {
+    m.Axis.CHILD: 0,
+    m.Axis.ATTRIBUTE: 0,
+    m.Axis.DESCENDANT: t.BELOW,
+    m.Axis.SELF: t.ITSELF,
+    m.Axis.DESCENDANT_OR_SELF: t.ITSELF | t.BELOW,
+}
+
+
+# -- and back --------------------------------------------------------------------------------------
+
+
+def raised(table: QueryTable, number: int) -> m.Query:
+    """A query of a table as a syntax tree; written down again, it has the same words."""
+    items, _ = _items_of(table.words(number), 0)
+    reader = _Reader(table)
+    if _is_main(items[0]) or (_kind(items[0]) == t.ANY and any(map(_is_main, items[0].items))):
+        members = items if _is_main(items[0]) else items[0].items
+        return m.Query(m.Exists(tuple(m.Path(True, reader.steps(item)) for item in members)))
+    expression = reader.all_of(items)
+    return m.Query(expression, is_truth=isinstance(expression, m.Exists))
+
+
+class _Item(NamedTuple):
+    word: int
+    literal: int
+    items: list[_Item]
+
+
+def _items_of(words: Words, at: int) -> tuple[list[_Item], int]:
+    """The items up to an END or the last word, and where that is."""
+    found: list[_Item] = []
+    while at < len(words) and _kind_of(words[at]) != t.END:
+        word, literal = words[at], 0
+        items: list[_Item] = []
+        at += 1
+        if _kind_of(word) in t.WITH_LITERAL:
+            literal = words[at]
+        else:
+            items, at = _items_of(words, at)
+        at += 1
+        found.append(_Item(word, literal, items))
+    return found, at
+
+
+def _kind_of(word: int) -> int:
+    return word & t.KIND_MASK
+
+
+def _kind(item: _Item) -> int:
+    return _kind_of(item.word)
+
+
+def _is_main(item: _Item) -> bool:
+    return _kind(item) == t.STEP and bool(item.word >> t.KIND_BITS & t.MAIN)
+
+
+class _Reader:
+    """Makes syntax trees of items."""
+
+    def __init__(self, table: QueryTable) -> None:
+        self._table = table
+
+    def all_of(self, items: Sequence[_Item]) -> m.Expression:
+        found = [self.expression(item) for item in items]
+        if len(found) == 1:
+            return found[0]
+        return m.And(tuple(found)) if found else m.Constant(True)
+
+    def expression(self, item: _Item) -> m.Expression:
+        match _kind(item):
+            case t.ASKS:
+                return self._asked(item, m.Path(False, (m.HERE,)))
+            case t.NOT:
+                return m.Not(self.all_of(item.items))
+            case t.ALL:
+                return self.all_of(item.items)
+            case t.ANY:
+                found = tuple(map(self.expression, item.items))
+                return m.Or(found) if found else m.Constant(False)
+        if item.word >> t.KIND_BITS & t.FIRST:
+            last = item
+            while _kind(last) != t.ASKS:
+                last = last.items[-1]
+            return self._asked(last, m.Path(False, self.steps(item, is_value=True)), is_value=True)
+        return m.Exists((m.Path(False, self.steps(item)),))
+
+    def steps(self, item: _Item, is_value: bool = False) -> tuple[m.Step, ...]:
+        """A step, and those of the same path behind it."""
+        *inner, last = [*item.items, None]
+        if is_value or (inner and _is_main(inner[-1])):
+            *inner, last = inner
+        predicates = tuple(
+            m.Position(int(self._table.literal(each.literal)))
+            if _kind(each) == t.NTH
+            else self.expression(each)
+            for each in inner
+        )
+        flags = item.word >> t.KIND_BITS
+        is_attribute, test = self._table.tests[flags >> t.TEST_SHIFT]
+        axis = m.Axis.ATTRIBUTE if is_attribute else m.Axis.CHILD
+        if flags & t.ITSELF:
+            axis = m.Axis.DESCENDANT_OR_SELF if flags & t.BELOW else m.Axis.SELF
+        before = (m.DESCEND,) if flags & (t.BELOW | t.ITSELF) == t.BELOW else ()
+        behind = () if last is None or _kind(last) == t.ASKS else self.steps(last, is_value)
+        return (*before, m.Step(axis, test, predicates), *behind)
+
+    def _asked(self, item: _Item, path: m.Path, is_value: bool = False) -> m.Expression:
+        """What is asked of the nodes of a path, or (``is_value``) of its value."""
+        payload = item.word >> t.KIND_BITS
+        functions = payload >> t.FUNCTION_SHIFT
+        operator = t.OPERATORS[payload & (1 << t.FUNCTION_SHIFT) - 1]
+        literal = self._table.literal(item.literal)
+        text = literal.decode() if isinstance(literal, bytes) else ""
+        value: m.StringFunction = m.StringOf(path)
+        if functions & (t.NAME | t.LOCAL_NAME):
+            value = m.NameOf(path, bool(functions & t.LOCAL_NAME))
+        if functions & t.NORMALIZED:
+            value = m.NormalizeSpace(value)
+        if operator == "contains":
+            return m.Contains(value, text)
+        if operator == "starts-with":
+            return m.StartsWith(value, text)
+        compared: m.Value = value
+        if functions & t.COUNT:
+            compared = m.Count(path)
+        elif functions & t.LENGTH:
+            compared = m.StringLength(value)
+        elif not functions:
+            compared = m.Nodes((path,))
+        return m.Compare(operator, compared, text if isinstance(literal, bytes) else literal)

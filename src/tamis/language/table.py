@@ -1,0 +1,116 @@
+"""Queries as flat arrays: the one form of them that engines compile.
+
+A query is a sequence of words, ``kind | payload << KIND_BITS``:
+
+========  =====================================================================================
+``STEP``  begins a level, at what a step leads to; payload: its flags, and from ``TEST_SHIFT`` on
+          the number of its test
+``ALL``   begins a group: all in it hold
+``ANY``   begins a group: one of the items in it holds
+``NOT``   begins a group: not all in it hold
+``END``   ends a level or group
+``ASKS``  the string value of what the nearest level is at is as asked; payload: the operator's
+          place in ``OPERATORS``, and from ``FUNCTION_SHIFT`` on the functions; the next word is
+          the literal: n is string n, -1 - n is number n
+``NTH``   a position: of the nodes for which all before it in the level holds, the n-th of each
+          parent; the next word is n, as a literal
+========  =====================================================================================
+
+A level holds where there is a node for which all in it holds; what follows a step of a path is
+inside of its level, like a predicate. The flags of a step:
+
+========== ====================================================================================
+``BELOW``  to descendants, as after ``//``; of an attribute: also to that of the context node
+``ITSELF`` to the context node; with ``BELOW`` to its descendants too
+``FIRST``  a path begins of which the value is asked, as ``string()`` has it: that of the first
+           node in the order of the document, or "" where there is none. Its steps are the last
+           items of the levels, and ``ASKS`` is the last item of the last one
+``MAIN``   the step is one of the path whose nodes the query selects. Others say as much of what
+           is true, but do not lead to the nodes
+========== ====================================================================================
+
+So ``//a[b = 'x' or @c]/d`` is::
+
+    STEP a|BELOW|MAIN, ANY, STEP b, ASKS =, 0, END, STEP @c, END, END, STEP d|MAIN, END, END
+
+A kernel reads most expressions from bytes to words, some hundred thousand a second, without a
+Python object for any (:mod:`tamis.language.plain.reader`). What it declines,
+:func:`tamis.language.xpath.parse` reads, and :mod:`tamis.language.lower` writes down. The reference
+engine does not read words: so it can be compared with the engines that do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import freeze
+from tamis.language.model import NodeTest
+
+STEP, ALL, ANY, NOT, END, ASKS, NTH = range(7)
+WITH_LITERAL = (ASKS, NTH)
+KIND_BITS = 4
+KIND_MASK = (1 << KIND_BITS) - 1
+BELOW, ITSELF, FIRST, MAIN = 1, 2, 4, 8
+TEST_SHIFT = 4
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "starts-with", "contains")
+FUNCTION_SHIFT = 4
+NORMALIZED, LENGTH, NAME, LOCAL_NAME, COUNT = 1, 2, 4, 8, 16
+"""Functions of what is asked. COUNT: of the number of nodes that a path leads to."""
+
+WORDS_MAX = 500
+"""Words of a plain query."""
+NESTING_MAX = 60
+"""Levels and groups of a plain query inside each other."""
+LITERAL_MAX = 255
+"""Bytes of a string literal of a plain query, and of a name as it is written."""
+
+
+class QueryTable(NamedTuple):
+    """Queries, each once.
+
+    Attributes:
+        starts: int64[q + 1]; the words of query i are ``code[starts[i]:starts[i + 1]]``.
+        code: int32[].
+        tests: by number, whether a test is on the attribute axis, and the test.
+        string_starts: int64[s + 1]; string i is ``string_bytes[string_starts[i]:…]``.
+        string_bytes: uint8[]; the string literals, UTF-8.
+        numbers: float64[n]; the number literals.
+    """
+
+    starts: NDArray[np.int64]
+    code: NDArray[np.int32]
+    tests: tuple[tuple[bool, NodeTest], ...]
+    string_starts: NDArray[np.int64]
+    string_bytes: NDArray[np.uint8]
+    numbers: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def words(self, number: int) -> list[int]:
+        """The words of a query."""
+        start, end = self.starts[number : number + 2]
+        found: list[int] = self.code[start:end].tolist()
+        return found
+
+    def literal(self, word: int) -> bytes | float:
+        """What a literal is."""
+        if word < 0:
+            return float(self.numbers[-1 - word])
+        start, end = self.string_starts[word : word + 2]
+        return self.string_bytes[start:end].tobytes()
+
+
+NO_QUERIES = QueryTable(
+    starts=np.zeros(1, np.int64),
+    code=np.zeros(0, np.int32),
+    tests=(),
+    string_starts=np.zeros(1, np.int64),
+    string_bytes=np.zeros(0, np.uint8),
+    numbers=np.zeros(0, np.float64),
+)
+# As those of all others are: kernels are compiled for that.
+freeze(*(array for array in NO_QUERIES if isinstance(array, np.ndarray)))
