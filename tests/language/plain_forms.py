@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.language.lower import Lowering, raised
+from tamis.language.lower import Lowering
 from tamis.language.model import Query
 from tamis.language.plain.reader import PlainReader
 from tamis.language.table import QueryTable
+from tests.language.raising import raised
 
 
 def read_plain(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from tamis.language.lower import Lowering, raised
+from tamis.language.lower import Lowering
 from tamis.language.model import Query
 from tamis.language.printer import print_query
 from tamis.language.xpath import parse
+from tests.language.raising import raised
 from tests.language.strategies import NAMESPACES, QUERIES
 from tests.support.case_table import cases
 

@@ -164,10 +164,11 @@ def _of_words(words: list[int], table: QueryTable) -> Twig:
                 add = _add_first if payload & t.FIRST else _add_leaf
                 add(twig, parent, words[first:place], table, negated)
             else:
+                _check_step(payload, leaf[1], words[first:])
                 open_nodes.append((parent, negated))
                 parent, negated = _append(twig, _node_of(payload, leaf[1], parent, negated)), False
         elif kind == t.NTH:
-            raise Refused("it asks for a position")
+            raise Refused(_POSITION)
         elif words[place] & t.KIND_MASK == t.END:  # an empty group: what is always true, or never
             if (kind == t.ALL) == negated:
                 _append(twig, Node(parent, NEVER))
@@ -199,14 +200,23 @@ def _end_of(words: list[int], place: int) -> int:
             return place
 
 
+_POSITION = "it asks for a position"
+
+
+def _check_step(flags: int, test: ast.NodeTest, rest: list[int]) -> None:
+    """Refuse steps to elements that no node says; ``rest`` are the words from the step on."""
+    if flags & t.ITSELF and flags & t.BELOW:
+        if any(word & t.KIND_MASK == t.NTH for _, word in _numbered(rest)):
+            raise Refused(_POSITION)
+        raise Refused("it has descendant-or-self:: that is not just //")
+    if not isinstance(test, ast.NameTest) and not (flags & t.ITSELF and test is ast.KindTest.NODE):
+        raise Refused("it has a step to node(), or self::text()")
+
+
 def _node_of(flags: int, test: ast.NodeTest, parent: int, negated: bool) -> Node:
     """The node of a step to elements."""
-    if flags & t.ITSELF and flags & t.BELOW:
-        raise Refused("it has a position behind //, or descendant-or-self:: that is not just //")
-    if flags & t.ITSELF and test is ast.KindTest.NODE:
-        return Node(parent, GROUP, negated)
     if not isinstance(test, ast.NameTest):
-        raise Refused("it has a step to node(), or self::text()")
+        return Node(parent, GROUP, negated)
     kind = SELF if flags & t.ITSELF else BELOW if flags & t.BELOW else CHILD
     return Node(parent, kind, negated, test)
 
