@@ -34,11 +34,12 @@ def _items_of(words: list[int], at: int) -> tuple[list[_Item], int]:
         word, literal = words[at], 0
         items: list[_Item] = []
         at += 1
-        if _kind_of(word) in t.WITH_LITERAL:
+        if _kind_of(word) == t.ASKS:
             literal = words[at]
-        else:
+            at += 1
+        elif _kind_of(word) != t.NTH:
             items, at = _items_of(words, at)
-        at += 1
+            at += 1
         found.append(_Item(word, literal, items))
     return found, at
 
@@ -78,7 +79,7 @@ class _Reader:
             case t.ANY:
                 found = tuple(map(self.expression, item.items))
                 return m.Or(found) if found else m.Constant(False)
-        if item.word >> t.KIND_BITS & t.FIRST:
+        if item.word >> t.KIND_BITS & (t.FIRST | t.COUNTED):
             last = item
             while _kind(last) != t.ASKS:
                 last = last.items[-1]
@@ -91,9 +92,7 @@ class _Reader:
         if is_value or (inner and _is_main(inner[-1])):
             *inner, last = inner
         predicates = tuple(
-            m.Position(int(self._table.literal(each.literal)))
-            if _kind(each) == t.NTH
-            else self.expression(each)
+            m.Position(each.word >> t.KIND_BITS) if _kind(each) == t.NTH else self.expression(each)
             for each in inner
         )
         flags = item.word >> t.KIND_BITS

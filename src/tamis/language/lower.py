@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,7 @@ from tamis.core.arrays import freeze
 from tamis.language import model as m
 from tamis.language import table as t
 from tamis.language.table import QueryTable
-from tamis.language.values import compare
+from tamis.language.values import compare, compare_string
 
 Words = list[int]
 
@@ -34,17 +34,21 @@ class Lowering:
 
     def add(self, query: m.Query) -> int:
         """The number of a query."""
+        return self._queries.setdefault(self.words(query), len(self._queries))
+
+    def words(self, query: m.Query) -> tuple[int, ...]:
+        """The words of a query."""
         self._code = []
         expression = query.expression
         if isinstance(expression, m.Exists) and query.selects:
             self._any([partial(self._path, path.steps, t.MAIN) for path in expression.paths])
         else:
             self._items(expression)
-        return self._queries.setdefault(tuple(self._code), len(self._queries))
+        return tuple(self._code)
 
-    def table(self) -> QueryTable:
-        """All that was added."""
-        codes = list(self._queries)
+    def table(self, given: Sequence[Sequence[int]] | None = None) -> QueryTable:
+        """All that was added; or the queries of some words that it wrote."""
+        codes = list(self._queries) if given is None else given
         strings = list(self._strings)
         result = QueryTable(
             starts=np.cumsum([0, *map(len, codes)], dtype=np.int64),
@@ -115,6 +119,9 @@ class Lowering:
 
     def _value(self, value: m.Value, operator: str, literal: str | float) -> None:
         """Write that the value of a path, after functions, is as asked."""
+        if operator in ("contains", "starts-with") and not literal:
+            self._items(m.Constant(True))
+            return
         functions = 0
         while isinstance(value, m.StringLength | m.NormalizeSpace):
             functions |= t.LENGTH if isinstance(value, m.StringLength) else t.NORMALIZED
@@ -128,20 +135,29 @@ class Lowering:
                 self._items(m.Constant(compare(operator, 1, literal)))
                 return
         assert not isinstance(value, m.Nodes)
+        steps = m.without_here(value.path.steps)
+        to_first = _to_the_first(steps)
+        if functions == t.NORMALIZED and isinstance(literal, float) and to_first is not None:
+            functions = 0  # white space around a number does not matter
         asked = self._asked(operator, literal, functions)
-        self._path(value.path.steps, first_flags=t.FIRST, asked=asked)
+        if functions & t.COUNT:
+            self._path(steps, t.COUNTED, asked=asked)
+        elif to_first is None:
+            self._path(steps, first_flags=t.FIRST, asked=asked)
+        elif steps and _holds_of_nothing(functions, operator, literal):
+            has_none = m.Not(m.Exists((m.Path(False, steps),)))
+            first = partial(self._path, to_first, asked=asked)
+            self._any([first, partial(self._items, has_none)])
+        else:
+            self._path(to_first, asked=asked)
 
     def _asked(self, operator: str, literal: str | float, functions: int = 0) -> Words:
         payload = t.OPERATORS.index(operator) | functions << t.FUNCTION_SHIFT
         if isinstance(literal, str):
             number = self._strings.setdefault(literal.encode(), len(self._strings))
-        else:
-            number = self._number(literal)
-        return [t.ASKS | payload << t.KIND_BITS, number]
-
-    def _number(self, number: float) -> int:
-        # -0 is 0 in all comparisons.
-        return -1 - self._numbers.setdefault(float(number) + 0.0, len(self._numbers))
+        else:  # -0 is 0 in all comparisons
+            number = -1 - self._numbers.setdefault(float(literal) + 0.0, len(self._numbers))
+        return [t.ASKS | payload << t.KIND_BITS, t.LITERAL | number << t.KIND_BITS]
 
     # -- paths -----------------------------------------------------------------------------------
 
@@ -186,11 +202,12 @@ class Lowering:
         self._emit(t.STEP, flags | test << t.TEST_SHIFT)
         for predicate in step.predicates:
             if isinstance(predicate, m.Position):
-                self._code += [t.NTH, self._number(predicate.number)]
+                self._emit(t.NTH, min(predicate.number, t.NTH_MAX))
             else:
                 self._items(predicate)
 
 
+_STEPS_TO_FIRST = 100
 _AXES = {
     m.Axis.CHILD: 0,
     m.Axis.ATTRIBUTE: 0,
@@ -198,3 +215,43 @@ _AXES = {
     m.Axis.SELF: t.ITSELF,
     m.Axis.DESCENDANT_OR_SELF: t.ITSELF | t.BELOW,
 }
+
+
+def lowered(queries: Iterable[m.Query]) -> QueryTable:
+    """Some queries, each of them, though some may say the same.
+
+    >>> from tamis.language.xpath import parse
+    >>> len(lowered([parse("//a"), parse("//a")]))
+    2
+    """
+    lowering = Lowering()
+    return lowering.table([lowering.words(query) for query in queries])
+
+
+def _to_the_first(steps: tuple[m.Step, ...]) -> tuple[m.Step, ...] | None:
+    """Steps to the first node, in the order of the document, that steps to children lead to.
+
+    ``a[p]/b`` has ``a[p][b][1]/b[1]``. None where positions cannot say which node is the first, or
+    take too many words.
+    """
+    if not steps or len(steps) > _STEPS_TO_FIRST:
+        return None if steps else steps
+    step, rest = steps[0], steps[1:]
+    if step.axis is m.Axis.ATTRIBUTE:
+        test = step.test
+        is_one = isinstance(test, m.NameTest) and None not in (test.namespace, test.local)
+        return steps if is_one and not rest else None
+    inner = _to_the_first(rest)
+    if step.axis is not m.Axis.CHILD or step.test is m.KindTest.NODE or inner is None:
+        return None
+    leads = (m.Exists((m.Path(False, rest),)),) if rest else ()
+    return (m.Step(step.axis, step.test, (*step.predicates, *leads, m.Position(1))), *inner)
+
+
+def _holds_of_nothing(functions: int, operator: str, literal: str | float) -> bool:
+    """Whether what is asked is so of the empty string."""
+    if isinstance(literal, float):
+        if functions & t.LENGTH:
+            return compare(operator, 0, literal)
+        return compare_string(operator, b"", literal)
+    return operator in ("=", "!=") and compare_string(operator, b"", literal.encode())

@@ -2,36 +2,40 @@
 
 A query is a sequence of words, ``kind | payload << KIND_BITS``:
 
-========  =====================================================================================
-``STEP``  begins a level, at what a step leads to; payload: its flags, and from ``TEST_SHIFT`` on
-          the number of its test
-``ALL``   begins a group: all in it hold
-``ANY``   begins a group: one of the items in it holds
-``NOT``   begins a group: not all in it hold
-``END``   ends a level or group
-``ASKS``  the string value of what the nearest level is at is as asked; payload: the operator's
-          place in ``OPERATORS``, and from ``FUNCTION_SHIFT`` on the functions; the next word is
-          the literal: n is string n, -1 - n is number n
-``NTH``   a position: of the nodes for which all before it in the level holds, the n-th of each
-          parent; the next word is n, as a literal
-========  =====================================================================================
+=========== ===================================================================================
+``STEP``    begins a level, at what a step leads to; payload: its flags, and from ``TEST_SHIFT``
+            on the number of its test
+``ALL``     begins a group: all in it hold
+``ANY``     begins a group: one of the items in it holds
+``NOT``     begins a group: not all in it hold
+``END``     ends a level or group
+``ASKS``    the string value of what the nearest level is at is as asked; payload: the operator's
+            place in ``OPERATORS``, and from ``FUNCTION_SHIFT`` on the functions
+``LITERAL`` what is asked for, behind ``ASKS``; payload: n is string n, -1 - n is number n
+``NTH``     a position: of the nodes for which all before it in the level holds, the n-th of each
+            parent; payload: n
+=========== ===================================================================================
 
 A level holds where there is a node for which all in it holds; what follows a step of a path is
 inside of its level, like a predicate. The flags of a step:
 
-========== ====================================================================================
-``BELOW``  to descendants, as after ``//``; of an attribute: also to that of the context node
-``ITSELF`` to the context node; with ``BELOW`` to its descendants too
-``FIRST``  a path begins of which the value is asked, as ``string()`` has it: that of the first
-           node in the order of the document, or "" where there is none. Its steps are the last
-           items of the levels, and ``ASKS`` is the last item of the last one
-``MAIN``   the step is one of the path whose nodes the query selects. Others say as much of what
-           is true, but do not lead to the nodes
-========== ====================================================================================
+=========== ===================================================================================
+``BELOW``   to descendants, as after ``//``; of an attribute: also to that of the context node
+``ITSELF``  to the context node; with ``BELOW`` to its descendants too
+``FIRST``   a path begins of which the value is asked, as ``string()`` has it: that of the first
+            node in the order of the document, or "" where there is none. Its steps are the last
+            items of the levels, and ``ASKS`` is the last item of the last one
+``COUNTED`` so is each step of a path whose nodes are counted; ``ASKS`` is about their number
+``MAIN``    the step is one of the path whose nodes the query selects. Others say as much of what
+            is true, but do not lead to the nodes
+=========== ===================================================================================
 
 So ``//a[b = 'x' or @c]/d`` is::
 
-    STEP a|BELOW|MAIN, ANY, STEP b, ASKS =, 0, END, STEP @c, END, END, STEP d|MAIN, END, END
+    STEP a|BELOW|MAIN, ANY, STEP b, ASKS =, LITERAL 0, END, STEP @c, END, END, STEP d|MAIN, END, END
+
+The first node is mostly a matter of positions: ``starts-with(b/c, 'x')`` says the same as
+``b[c][1]/c[1][starts-with(., 'x')]``, and has the words of that. ``FIRST`` is left for the others.
 
 A kernel reads most expressions from bytes to words, some hundred thousand a second, without a
 Python object for any (:mod:`tamis.language.plain.reader`). What it declines,
@@ -49,12 +53,13 @@ from numpy.typing import NDArray
 from tamis.core.arrays import freeze
 from tamis.language.model import NodeTest
 
-STEP, ALL, ANY, NOT, END, ASKS, NTH = range(7)
-WITH_LITERAL = (ASKS, NTH)
+STEP, ALL, ANY, NOT, END, ASKS, LITERAL, NTH = range(8)
 KIND_BITS = 4
 KIND_MASK = (1 << KIND_BITS) - 1
-BELOW, ITSELF, FIRST, MAIN = 1, 2, 4, 8
-TEST_SHIFT = 4
+BELOW, ITSELF, FIRST, COUNTED, MAIN = 1, 2, 4, 8, 16
+TEST_SHIFT = 5
+NTH_MAX = (1 << 31 - KIND_BITS) - 1
+"""The largest position; larger ones are taken for it."""
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "starts-with", "contains")
 FUNCTION_SHIFT = 4
 NORMALIZED, LENGTH, NAME, LOCAL_NAME, COUNT = 1, 2, 4, 8, 16
@@ -97,10 +102,11 @@ class QueryTable(NamedTuple):
         return found
 
     def literal(self, word: int) -> bytes | float:
-        """What a literal is."""
-        if word < 0:
-            return float(self.numbers[-1 - word])
-        start, end = self.string_starts[word : word + 2]
+        """What a literal is, by its word."""
+        number = word >> KIND_BITS
+        if number < 0:
+            return float(self.numbers[-1 - number])
+        start, end = self.string_starts[number : number + 2]
         return self.string_bytes[start:end].tobytes()
 
 

@@ -130,13 +130,14 @@ def searched(state: Int64, asked: int) -> int:
         state[at.POSITION] += 1
         state[at.STEPS] += 1
     else:
-        state[at.FLAGS] = plain.FIRST
         what = step(state)
         if what != at.AFTER_STEP:
             return what
         is_any = uint8s(state, at.TASK.data)[state[at.POSITION] - 1] == ord("*")
         if byte == ord("@") and is_any:
             return at.IS_DECLINED
+        if byte != ord("@"):  # the value is that of the first one
+            words.emit(state, plain.NTH | 1 << plain.KIND_BITS)
     if text.next_byte(state) != ord(","):
         return at.IS_DECLINED
     state[at.POSITION] += 1

@@ -121,18 +121,14 @@ def finished(state: Int64) -> int:
     end_levels(state)
     start, end = state[at.CODE_FROM], state[at.CODE_TO]
     depth = 0
-    i = start
-    while i < end:
-        kind = code[i] & ((1 << plain.KIND_BITS) - 1)
+    for i in range(start, end):
+        kind = code[i] & plain.KIND_MASK
         if kind == plain.END:
             depth -= 1
-        elif kind == plain.ASKS:
-            i += 1
         elif kind in (plain.STEP, plain.ALL, plain.ANY, plain.NOT):
             depth += 1
             if depth > plain.NESTING_MAX:
                 return at.IS_DECLINED
-        i += 1
     return text.number_of(state, at.QUERIES, 4 * (end - start))
 
 
@@ -179,7 +175,7 @@ def asks_string(state: Int64, asked: int) -> bool:
 def asks(state: Int64, asked: int, literal: int) -> bool:
     """Write down that something is compared with a literal; always True."""
     emit(state, plain.ASKS | asked << plain.KIND_BITS)
-    emit(state, literal)
+    emit(state, plain.LITERAL | literal << plain.KIND_BITS)
     return True
 
 

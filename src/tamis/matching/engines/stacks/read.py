@@ -14,7 +14,7 @@ from tamis.language import table as t
 from tamis.language.lower import Lowering
 from tamis.language.queries import Queries
 from tamis.language.table import QueryTable
-from tamis.matching.strings import Question, Strings
+from tamis.matching.strings import Question
 
 CHILD, BELOW, SELF, GROUP, FACT, NEVER = range(6)
 """Kinds of nodes. CHILD, BELOW: about a child or a descendant of its parent's element; SELF: about
@@ -157,12 +157,15 @@ def _of_words(words: list[int], table: QueryTable) -> Twig:
             _add_own(twig, parent, negated, _question(words[first : place + 1], table))
             place += 1
         elif kind == t.STEP:
+            if payload & t.COUNTED:
+                raise Refused("it calls count()")
+            if payload & t.FIRST:
+                raise Refused("the first of several nodes is asked for")
             leaf = table.tests[payload >> t.TEST_SHIFT]
             is_leaf = leaf[0] or (leaf[1] is ast.KindTest.TEXT and not payload & t.ITSELF)
-            if payload & t.FIRST or is_leaf:
+            if is_leaf:
                 place = _end_of(words, first)
-                add = _add_first if payload & t.FIRST else _add_leaf
-                add(twig, parent, words[first:place], table, negated)
+                _add_leaf(twig, parent, words[first:place], table, negated)
             else:
                 _check_step(payload, leaf[1], words[first:])
                 open_nodes.append((parent, negated))
@@ -180,14 +183,6 @@ def _of_words(words: list[int], table: QueryTable) -> Twig:
     return twig
 
 
-def _numbered(words: list[int]) -> Iterator[tuple[int, int]]:
-    """The words and their places, without literals."""
-    place = 0
-    while place < len(words):
-        yield place, words[place]
-        place += 2 if words[place] & t.KIND_MASK in t.WITH_LITERAL else 1
-
-
 def _end_of(words: list[int], place: int) -> int:
     """Where the item ends that begins at a place."""
     depth = 0
@@ -195,18 +190,18 @@ def _end_of(words: list[int], place: int) -> int:
         kind = words[place] & t.KIND_MASK
         depth += kind in (t.STEP, t.ALL, t.ANY, t.NOT)
         depth -= kind == t.END
-        place += 2 if kind == t.ASKS else 1
+        place += 1
         if depth <= 0:
             return place
 
 
-_POSITION = "it asks for a position"
+_POSITION = "it asks for a position, or for the first of several nodes"
 
 
 def _check_step(flags: int, test: ast.NodeTest, rest: list[int]) -> None:
     """Refuse steps to elements that no node says; ``rest`` are the words from the step on."""
     if flags & t.ITSELF and flags & t.BELOW:
-        if any(word & t.KIND_MASK == t.NTH for _, word in _numbered(rest)):
+        if any(word & t.KIND_MASK == t.NTH for word in rest):
             raise Refused(_POSITION)
         raise Refused("it has descendant-or-self:: that is not just //")
     if not isinstance(test, ast.NameTest) and not (flags & t.ITSELF and test is ast.KindTest.NODE):
@@ -227,8 +222,10 @@ def _add_leaf(twig: Twig, parent: int, words: list[int], table: QueryTable, nega
     axis = ast.Axis.ATTRIBUTE if table.tests[flags >> t.TEST_SHIFT][0] else ast.Axis.CHILD
     test = table.tests[flags >> t.TEST_SHIFT][1]
     question = None
-    kinds = [word & t.KIND_MASK for _, word in _numbered(words)]
-    if kinds == [t.STEP, t.ASKS, t.END]:
+    kinds = [word & t.KIND_MASK for word in words]
+    if t.NTH in kinds:
+        raise Refused(_POSITION)
+    if kinds == [t.STEP, t.ASKS, t.LITERAL, t.END]:
         question = _question(words[1:3], table)
     elif kinds not in ([t.STEP, t.END], [t.STEP, t.ANY, t.END, t.END]):
         if t.STEP in kinds[1:]:
@@ -267,25 +264,9 @@ def _test_of(twig: Twig, number: int) -> ast.NameTest | None:
     return twig[number].test
 
 
-def _add_first(twig: Twig, parent: int, words: list[int], table: QueryTable, negated: bool) -> None:
-    """Add that the string of an attribute passes a question, or "" where there is none."""
-    *_, asked = (n for n, word in _numbered(words) if word & t.KIND_MASK == t.ASKS)
-    question = _question(words[asked : asked + 2], table)
-    is_attribute, test = table.tests[words[0] >> t.KIND_BITS + t.TEST_SHIFT]
-    is_name = isinstance(test, ast.NameTest) and None not in (test.namespace, test.local)
-    if not (is_attribute and is_name and len(words) == 4):
-        raise Refused("the first of several nodes is asked for")
-    if len(Strings([b""]).find(question)):
-        parent, negated = _append(twig, Node(parent, GROUP, not negated)), True
-        _add_leaf(twig, parent, [words[0], t.END], table, False)
-    _add_leaf(twig, parent, words, table, negated)
-
-
 def _question(words: list[int], table: QueryTable) -> Question:
     payload = words[0] >> t.KIND_BITS
     functions = payload >> t.FUNCTION_SHIFT
-    if functions & t.COUNT:
-        raise Refused("it calls count()")
     if functions & (t.NAME | t.LOCAL_NAME):
         raise Refused("it calls name() or local-name()")
     names = [name for bit, name in _FUNCTIONS.items() if functions & bit]

@@ -124,8 +124,7 @@ class SparseFacts:
     """
 
     def __init__(self, builder: Builder) -> None:
-        tables = builder.tables
-        count, formulas = len(tables.rows("facts")), int(tables.state[at.FORMULAS])
+        count, formulas = len(builder.rows("facts")), int(builder.state[at.FORMULAS])
         self._asked = np.zeros(count, np.int64)
         self._starts = np.zeros(formulas + 1, np.int64)
         self._triggers = np.zeros(0, np.int32)
@@ -137,7 +136,6 @@ class SparseFacts:
 
     def _classify(self, builder: Builder) -> Bytes:
         """What is known of each fact; and, in passing, what leads to formulas."""
-        tables = builder.tables
         large, small = _of_alphabets(builder)
         given = np.zeros(len(self._asked), np.uint8)
         given[small], given[large] = kernels.SMALL, kernels.LARGE
@@ -146,18 +144,18 @@ class SparseFacts:
         given[_stages(builder)] |= kernels.DENSE
         uses = np.zeros(len(given), np.int64)
         formulas = len(self.is_only)
-        code: Int32 = tables["formula_code"][: int(tables.state[at.CODE])]
-        kinds, starts = tables["formula_kinds"][:formulas], tables["formula_starts"]
+        code: Int32 = builder["formula_code"][: int(builder.state[at.CODE])]
+        kinds, starts = builder["formula_kinds"][:formulas], builder["formula_starts"]
         kernels.count_uses(kinds, starts[: formulas + 1], code, uses)
-        rules = np.bincount(tables.rows("rules")[:, at.RULE_FORMULA], minlength=formulas)
+        rules = np.bincount(builder.rows("rules")[:, at.RULE_FORMULA], minlength=formulas)
         triggers = np.zeros(len(code), np.int32)
         while True:  # each round takes a fact out, or is the last
             flags = given.copy()
             self._asked[:] = 0
-            kernels.classify(tables.state, flags)
-            kernels.add_companions(tables.state, flags)
+            kernels.classify(builder.state, flags)
+            kernels.add_companions(builder.state, flags)
             kernels.find_triggers(
-                tables.state, flags, uses, self._asked, self._starts, triggers, self.is_only
+                builder.state, flags, uses, self._asked, self._starts, triggers, self.is_only
             )
             counts = np.diff(self._starts)
             self._triggers = triggers[: self._starts[-1]]
@@ -216,7 +214,7 @@ def _sorted_rules(bits: Bytes, found_by: Int32, rules: Int32) -> dict[str, NDArr
 
 def _of_alphabets(builder: Builder) -> tuple[Int32, Int32]:
     """The facts about values and one of many strings; and those about one of a few, or a number."""
-    values = builder.tables.rows("values")
+    values = builder.rows("values")
     is_string = values[:, at.VALUE_LITERAL] >= 0
     keys = 2 * values[:, at.VALUE_GROUP].astype(np.int64) + is_string
     _, groups, counts = np.unique(keys, return_inverse=True, return_counts=True)
@@ -227,11 +225,11 @@ def _of_alphabets(builder: Builder) -> tuple[Int32, Int32]:
 
 def _stages(builder: Builder) -> Int32:
     """The facts that children are counted by; and of chains of several stages, all."""
-    chains, lasts = builder.tables.rows("chains"), builder.tables.rows("lasts")
+    chains, lasts = builder.rows("chains"), builder.rows("lasts")
     firsts = chains[:, at.CHAIN_STAGE]
-    others = [fact for chain in builder.chains for fact, _, _ in chain]
+    others = builder.rows("stages")[:, at.STAGE_FACT]
     of_several = lasts[firsts[lasts[:, at.LAST_CHAIN]] < 0, at.LAST_STAGE]
-    return np.concatenate([firsts[firsts >= 0], np.array(others, np.int32), of_several])
+    return np.concatenate([firsts[firsts >= 0], others, of_several])
 
 
 # -- values ----------------------------------------------------------------------------------------

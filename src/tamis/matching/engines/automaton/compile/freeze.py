@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, product
 from typing import Any
 
@@ -21,7 +21,7 @@ from tamis.matching.engines.automaton.compile.arrays import (
     grid_arrays,
     value_arrays,
 )
-from tamis.matching.engines.automaton.compile.builder import Builder, Tables, Test
+from tamis.matching.engines.automaton.compile.builder import Builder, Test
 from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels.freeze import count_uses, finish, weigh
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays, Symbols
@@ -32,33 +32,32 @@ MANY_RULES = 16
 """A node of more rules has them indexed by what they watch."""
 
 
-def freeze_program(builder: Builder, queries: int, projection: Projection) -> AutomatonProgram:
-    """The program of all that was added; the projection is of queries that were not plain."""
-    tables = builder.tables
+def freeze_program(builder: Builder, queries: int) -> AutomatonProgram:
+    """The program of all that was added."""
     symbols = _SymbolTable(builder.tests)
-    rows = tables.rows("nodes")
+    rows = builder.rows("nodes")
     parents = rows[:, at.PARENT]
     below = rows[:, at.BELOW] != 0
     codes = symbols.codes[rows[:, at.TEST]]
     order = _breadth_first(parents, below, codes)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    facts, fact_arrays = _numbered_facts(tables)
+    facts, fact_arrays = _numbered_facts(builder)
     children, descendants = _children(rank[parents[order[1:]]], below[order])
-    accepts = tables.rows("accepts")
+    accepts = builder.rows("accepts")
     accept_starts, accept_order = _grouped(rank[accepts[:, 0]], len(order))
     words = int(fact_arrays["fact_ends"][-1])
     unconditional_starts, unconditional, of_rules, rules, of_formulas, formulas = _ruled(
-        tables, rank, facts, fact_arrays["counter_bases"]
+        builder, rank, facts, fact_arrays["counter_bases"]
     )
-    needs = _needs(tables, rank, facts)
+    needs = _needs(builder, rank, facts)
     sparse = SparseFacts(builder)
     sparse_rules = sparse.arrays(facts, words, of_rules, rules, of_formulas, needs)
     needs = needs[~np.isin(needs & (1 << 32) - 1, facts[sparse.is_pure])]
     is_left = sparse.is_only[of_formulas] == 0
     of_rules, rules = of_rules[is_left], rules[is_left]
     is_sliced, grid_starts, grids = grid_arrays(
-        of_rules, rules, _numbered_tests(tables, facts, words)
+        of_rules, rules, _numbered_tests(builder, facts, words)
     )
     of_rules, rules = of_rules[~is_sliced], rules[~is_sliced]
     rule_starts = np.searchsorted(of_rules, np.arange(len(order) + 1))
@@ -88,23 +87,27 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
         **formulas,
         **fact_arrays,
         **_chain_arrays(builder, facts, fact_arrays["fact_ends"]),
-        **_value_arrays(tables, facts, sparse),
+        **_value_arrays(builder, facts, sparse),
     )
     arrays = ProgramArrays(*map(np.ascontiguousarray, arrays))  # read by their addresses
     freeze(*arrays)
     return AutomatonProgram(
-        arrays, queries, projection | _projection(builder), symbols.elements, symbols.attributes
+        arrays, queries, _projection(builder), symbols.elements, symbols.attributes
     )
 
 
 def _projection(builder: Builder) -> Projection:
-    """What plain queries read of documents."""
-    reads = np.flatnonzero(builder.tables["reads_text"])
+    """What queries read of documents."""
+    reads = np.flatnonzero(builder["reads_text"])
     text = _names(
         builder.tests[cover - at.FIRST_COVER] for cover in reads if cover >= at.FIRST_COVER
     )
-    attributes = _names(builder.tests[number] for number in builder.plain_attributes)
-    return Projection(attributes, ALL_NAMES if at.ALL_COVERED in reads else text)
+    used = distinct(builder.rows("nodes")[:, at.TEST])
+    attributes = _names(
+        builder.tests[test] for test in used.tolist() if builder.tests[test][0] == at.ATTRIBUTE
+    )
+    all_text = ALL_NAMES if at.ALL_COVERED in reads else text
+    return Projection(attributes, all_text, misc=bool(builder.state[at.READS_MISC]))
 
 
 def _names(tests: Iterable[Test]) -> Names:
@@ -120,17 +123,17 @@ def _names(tests: Iterable[Test]) -> Names:
 # -- facts -----------------------------------------------------------------------------------------
 
 
-def _numbered_facts(tables: Tables) -> tuple[Int32, dict[str, NDArray[Any]]]:
+def _numbered_facts(builder: Builder) -> tuple[Int32, dict[str, NDArray[Any]]]:
     """The number of each fact in the program; and what is known of these numbers.
 
     Kinds follow each other, each from a new word on; in a kind, facts about the same test: an
     element derives few words of facts then.
     """
-    rows = tables.rows("facts")
+    rows = builder.rows("facts")
     kinds = rows[:, at.KIND]
-    order = np.lexsort((_value_ranks(tables), rows[:, at.FACT_TEST], kinds))
+    order = np.lexsort((_value_ranks(builder), rows[:, at.FACT_TEST], kinds))
     counts = np.bincount(kinds, minlength=pr.OF_COUNTER)[: pr.OF_COUNTER]
-    limits = tables.rows("limits")[:, 0]
+    limits = builder.rows("limits")[:, 0]
     ends = np.cumsum([-(-count // 64) for count in [*counts.tolist(), int(limits.sum())]])
     if ends[-1] > MOST_WORDS:
         raise UsageError(
@@ -151,41 +154,41 @@ def _numbered_facts(tables: Tables) -> tuple[Int32, dict[str, NDArray[Any]]]:
     }
 
 
-def _value_ranks(tables: Tables) -> Int32:
+def _value_ranks(builder: Builder) -> Int32:
     """By fact about a value: its rank; what is true of one value is in few words then."""
-    ranks = np.zeros(len(tables.rows("facts")), np.int32)
-    values = tables.rows("values")
+    ranks = np.zeros(len(builder.rows("facts")), np.int32)
+    values = builder.rows("values")
     literals = values[:, at.VALUE_LITERAL]
     is_string = literals >= 0
     numbers = np.zeros(len(values))
-    numbers[~is_string] = _numbers(tables)[-1 - literals[~is_string]]
+    numbers[~is_string] = _numbers(builder)[-1 - literals[~is_string]]
     begins = np.zeros((len(values), 2), np.uint64)
-    begins[is_string] = _begins(tables)[literals[is_string]]
+    begins[is_string] = _begins(builder)[literals[is_string]]
     keys = (begins[:, 1], begins[:, 0], numbers, values[:, at.VALUE_OPERATOR], is_string)
     order = np.lexsort(keys)
     ranks[values[order, at.VALUE_FACT]] = np.arange(len(values), dtype=np.int32)
     # What is derived from just that follows suit.
-    facts = tables.rows("facts")
+    facts = builder.rows("facts")
     derived = np.flatnonzero(
         (facts[:, at.KIND] == pr.OF_CHILD) & (facts[:, at.FACT_FORMULA] > at.TRUE)
     )
     formulas = facts[derived, at.FACT_FORMULA]
-    starts = tables["formula_starts"]
-    asked = tables["formula_code"][starts[formulas]]
+    starts = builder["formula_starts"]
+    asked = builder["formula_code"][starts[formulas]]
     is_one = (starts[formulas + 1] - starts[formulas] == 1) & (asked >= 0)
     ranks[derived[is_one]] = ranks[asked[is_one]]
     return ranks
 
 
-def _numbers(tables: Tables) -> Floats:
+def _numbers(builder: Builder) -> Floats:
     """The numbers that values are compared with."""
-    return np.ascontiguousarray(tables.rows("numbers")).view(np.float64)[:, 0]
+    return np.ascontiguousarray(builder.rows("numbers")).view(np.float64)[:, 0]
 
 
-def _begins(tables: Tables) -> Words:
+def _begins(builder: Builder) -> Words:
     """How each string begins, as two words that sort as it does."""
-    count = int(tables.state[at.STRINGS])
-    starts, data = tables["string_starts"][: count + 1], tables["string_bytes"]
+    count = int(builder.state[at.STRINGS])
+    starts, data = builder["string_starts"][: count + 1], builder["string_bytes"]
     places = starts[:-1, None] + np.arange(16)
     is_inside = places < starts[1:, None]
     begins = np.where(is_inside, data[np.where(is_inside, places, 0)], 0).astype(np.uint8)
@@ -196,10 +199,10 @@ def _begins(tables: Tables) -> Words:
 
 
 def _ruled(
-    tables: Tables, rank: Int32, facts: Int32, counter_bases: Int32
+    builder: Builder, rank: Int32, facts: Int32, counter_bases: Int32
 ) -> tuple[Int64, Int32, Int32, Int32, Int32, dict[str, NDArray[Any]]]:
     """By node: what is unconditional, rules, and the numbers of their formulas; the formulas."""
-    given = tables.rows("rules")
+    given = builder.rows("rules")
     formulas, actions = given[:, at.RULE_FORMULA], given[:, at.RULE_ACTION]
     nodes, targets = rank[given[:, at.RULE_NODE]], given[:, at.RULE_TARGET].copy()
     derived = actions == pr.DERIVES
@@ -211,7 +214,7 @@ def _ruled(
     targets[counted] = counter_bases[targets[counted]] + 1
     unconditional_starts, unconditional_order = _grouped(nodes[is_unconditional], len(rank))
     unconditional = targets[is_unconditional][unconditional_order]
-    watches, arrays = _formula_arrays(tables, facts)
+    watches, arrays = _formula_arrays(builder, facts)
     nodes = nodes[~is_unconditional]
     rows = np.zeros((len(nodes), pr.RULE_COLUMNS), np.int32)
     rows[:, : pr.FORMULA + 1] = watches[formulas[~is_unconditional]]
@@ -229,32 +232,32 @@ def _ruled(
     )
 
 
-def _numbered_tests(tables: Tables, facts: Int32, words: int) -> Int32:
+def _numbered_tests(builder: Builder, facts: Int32, words: int) -> Int32:
     """By number of a fact of children: the test of the children, from 1 on; 0 for others."""
-    rows = tables.rows("facts")
+    rows = builder.rows("facts")
     result = np.zeros(64 * words, np.int32)
     derived = rows[:, at.KIND] == pr.OF_CHILD
     result[facts[derived]] = rows[derived, at.FACT_TEST] + 1
     return result
 
 
-def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDArray[Any]]]:
+def _formula_arrays(builder: Builder, facts: Int32) -> tuple[Int32, dict[str, NDArray[Any]]]:
     """What stands with rules, by formula, and the formulas.
 
     In a conjunction the facts that ask for most, the least likely, come first, and of these the
     ones that few others ask for. What holds of the element itself is no child fact, and not
     watched.
     """
-    count = int(tables.state[at.FORMULAS])
-    kinds: Bytes = tables["formula_kinds"][:count].copy()
-    starts: Int64 = tables["formula_starts"][: count + 1].copy()
-    code: Int32 = tables["formula_code"][: int(tables.state[at.CODE])].copy()
+    count = int(builder.state[at.FORMULAS])
+    kinds: Bytes = builder["formula_kinds"][:count].copy()
+    starts: Int64 = builder["formula_starts"][: count + 1].copy()
+    code: Int32 = builder["formula_code"][: int(builder.state[at.CODE])].copy()
     weights, uses = np.zeros(len(facts), np.int64), np.zeros(len(facts), np.int64)
-    weigh(tables.state, weights)
+    weigh(builder.state, weights)
     count_uses(kinds, starts, code, uses)
     ranks = np.empty(len(facts), np.int32)
     ranks[np.lexsort((uses, -weights))] = np.arange(len(facts), dtype=np.int32)
-    is_child_fact = (tables.rows("facts")[:, at.KIND] != pr.OF_ITSELF).astype(np.uint8)
+    is_child_fact = (builder.rows("facts")[:, at.KIND] != pr.OF_ITSELF).astype(np.uint8)
     watches = np.empty((count, pr.FORMULA + 1), np.int32)
     finish(kinds, starts, code, facts, is_child_fact, ranks, watches.reshape(-1))
     return watches, {"formula_starts": starts, "formula_code": code, "formula_kinds": kinds}
@@ -267,31 +270,25 @@ def _node_bits(rules: Int32, nodes: int) -> Bytes:
     return np.packbits(bits, bitorder="little")
 
 
-def _needs(tables: Tables, rank: Int32, facts: Int32) -> Int64:
+def _needs(builder: Builder, rank: Int32, facts: Int32) -> Int64:
     """Nodes, from bit 32 on, and the facts of descendants that are derived for them: ascending."""
-    rules = tables.rows("rules")
-    kinds = tables.rows("facts")[:, at.KIND]
+    rules = builder.rows("rules")
+    kinds = builder.rows("facts")[:, at.KIND]
     derived = rules[rules[:, at.RULE_ACTION] == pr.DERIVES]
     derived = derived[kinds[derived[:, at.RULE_TARGET]] == pr.OF_DESCENDANT]
-    around = rank[tables.rows("nodes")[derived[:, at.RULE_NODE], at.PARENT]].astype(np.int64)
+    around = rank[builder.rows("nodes")[derived[:, at.RULE_NODE], at.PARENT]].astype(np.int64)
     return distinct(around << 32 | facts[derived[:, at.RULE_TARGET]])
 
 
 def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDArray[Any]]:
-    chains = builder.tables.rows("chains")
     stages = [
-        [
-            (facts[fact], of_stage, number)
-            for fact, of_stage, number in (
-                [(first, counter, 1)] if first >= 0 else builder.chains[-1 - first]
-            )
-        ]
-        for first, counter in chains[:, [at.CHAIN_STAGE, at.CHAIN_COUNTER]].tolist()
+        [(facts[fact], of_stage, number) for fact, of_stage, number in chain]
+        for chain in _stages_of_chains(builder)
     ]
     first, of_stages = 64 * ends[pr.OF_VALUE], 64 * int(ends[pr.OF_STAGE] - ends[pr.OF_VALUE])
     begins = np.array([chain[0][0] for chain in stages], np.int32)
     chain_starts, order = _grouped(begins - first, of_stages)
-    lasts = builder.tables.rows("lasts")
+    lasts = builder.rows("lasts")
     derived = facts[lasts[:, at.LAST_STAGE]]
     last_starts, last_order = _grouped(derived - first, of_stages)
     rows = np.stack([lasts[:, at.LAST_CHAIN], facts[lasts[:, at.LAST_FACT]]], axis=1)
@@ -305,13 +302,28 @@ def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDAr
     }
 
 
-def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str, NDArray[Any]]:
+def _stages_of_chains(builder: Builder) -> Iterator[list[tuple[int, int, int]]]:
+    """The stages of each chain: a fact, a counter and a number."""
+    rows = builder.rows("stages").tolist()
+    for first, counter in builder.rows("chains").tolist():
+        if first >= 0:
+            yield [(first, counter, 1)]
+            continue
+        found: list[tuple[int, int]] = []
+        stage = -1 - first
+        while stage >= 0:
+            stage, fact, number = rows[stage]
+            found.append((fact, number))
+        yield [(fact, counter - n, number) for n, (fact, number) in enumerate(reversed(found))]
+
+
+def _value_arrays(builder: Builder, facts: Int32, sparse: SparseFacts) -> dict[str, NDArray[Any]]:
     """What values are compared with, by the test of the nodes that ask, and the function."""
-    rows = tables.rows("facts")
+    rows = builder.rows("facts")
     is_group = rows[:, at.KIND] == pr.OF_GROUP
     functions = np.empty(np.count_nonzero(is_group), np.int32)
     functions[facts[is_group]] = -2 - rows[is_group, at.FACT_FORMULA]
-    values = tables.rows("values")
+    values = builder.rows("values")
     asked = Asked(
         facts[values[:, at.VALUE_GROUP]],
         values[:, at.VALUE_OPERATOR],
@@ -320,9 +332,9 @@ def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str
     )
     is_sparse = np.zeros(int(facts.max(initial=0)) + 1, bool)
     is_sparse[facts[sparse.is_sparse]] = True
-    count = int(tables.state[at.STRINGS])
-    strings = Strings(tables["string_starts"][: count + 1], tables["string_bytes"])
-    return value_arrays(functions, asked, strings, _numbers(tables), is_sparse)
+    count = int(builder.state[at.STRINGS])
+    strings = Strings(builder["string_starts"][: count + 1], builder["string_bytes"])
+    return value_arrays(functions, asked, strings, _numbers(builder), is_sparse)
 
 
 # -- tests -----------------------------------------------------------------------------------------

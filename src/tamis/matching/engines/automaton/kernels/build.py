@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.core.arrays import Bytes, Int32, Int64
+from tamis.core.arrays import Bytes, Floats, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, lay_out, uint8s
 from tamis.core.kernel.table import GOLDEN, free_slot, slot_finder
@@ -28,8 +28,11 @@ DOCUMENT, ELEMENT, ATTRIBUTE, TEXT_NODE, ANY_CHILD = range(5)
 PARENT, BELOW, TEST, NODE_ROW = range(4)
 KIND, FACT_TEST, FACT_FORMULA, FACT_ROW = range(4)
 VALUE_GROUP, VALUE_OPERATOR, VALUE_LITERAL, VALUE_FACT, VALUE_ROW = range(5)
+TEST_KIND, TEST_NAMESPACE, TEST_LOCAL, TEST_ROW = range(4)
 RULE_NODE, RULE_FORMULA, RULE_ACTION, RULE_TARGET, RULE_SOURCE, RULE_ROW = range(6)
 CHAIN_STAGE, CHAIN_COUNTER, CHAIN_ROW = range(3)
+STAGE_BEFORE, STAGE_FACT, STAGE_NUMBER, STAGE_ROW = range(4)
+COUNTED_TEST, COUNTED_FORMULA, COUNTED_INNER, COUNTED_LIMIT, COUNTED_BY, COUNTED_ROW = range(6)
 LAST_STAGE, LAST_CHAIN, LAST_FACT, LAST_ROW = range(4)
 NUMBER_ROW = ACCEPT_ROW = 2
 ALL_COVERED, NOTHING_COVERED, FIRST_COVER = range(3)
@@ -45,8 +48,15 @@ class Building(NamedTuple):
         values: int32[n, VALUE_ROW]; the fact of a group, an operator, a literal (the number of a
             string, or minus one minus that of a number); and the fact that says it.
         rules: int32[n, RULE_ROW]; node, formula, action, target, source.
+        tests: int32[n, TEST_ROW]; what nodes are tested for: a kind, a namespace and a local name,
+            by number, or -1 for any.
         chains: int32[n, CHAIN_ROW]; the fact of the only stage, which the first child passes (or
-            minus one minus a number of the builder's); and the counter of that stage.
+            minus one minus the last of several stages); and the counter of the first stage. Of
+            several, each has the counter before that of the stage before.
+        stages: int32[n, STAGE_ROW]; the stage before, or -1; a fact; and how many children that
+            have the fact and passed that stage there are with the one that passes.
+        counted: int32[n, COUNTED_ROW]; what the counter COUNTED_BY counts: a test, a formula, a
+            counter that is added, or -1, and where counting stops.
         lasts: int32[n, LAST_ROW]; a fact OF_STAGE and a chain; and the fact that says that a child
             has the first and passed the second.
         numbers: int32[n, NUMBER_ROW]; the bits of float64s.
@@ -54,8 +64,9 @@ class Building(NamedTuple):
         string_starts: int64[], into string_bytes.
         accepts: int32[n, ACCEPT_ROW]; a node, and a query that is true as soon as it is reached.
         limits: of counters.
-        test_covers: int32[tests]; see ``ALL_COVERED``, or -1 where the cover stays.
-        reads_text: uint8[covers]; whether the text of a cover is read.
+        code: the words of queries; tests_of_words, strings_of_words and numbers_of_words are the
+            numbers here of their tests and literals, and number_values the values of numbers.
+        reads_text: uint8[covers]; whether the text of a cover is read (see ``ALL_COVERED``).
         levels, pending, work, others: room for work.
     """
 
@@ -67,8 +78,14 @@ class Building(NamedTuple):
     value_slots: Int32
     rules: Int32
     rule_slots: Int32
+    tests: Int32
+    test_slots: Int32
     chains: Int32
     chain_slots: Int32
+    stages: Int32
+    stage_slots: Int32
+    counted: Int32
+    counted_slots: Int32
     lasts: Int32
     last_slots: Int32
     numbers: Int32
@@ -83,9 +100,12 @@ class Building(NamedTuple):
     string_slots: Int32
     accepts: Int32
     limits: Int32
-    test_kinds: Bytes
-    test_covers: Int32
     reads_text: Bytes
+    code: Int32
+    tests_of_words: Int32
+    strings_of_words: Int32
+    numbers_of_words: Int32
+    number_values: Floats
     levels: Int32
     pending: Int32
     work: Int32
@@ -93,8 +113,14 @@ class Building(NamedTuple):
 
 
 # The scalars of the state: how many there are.
-(NODES, FACTS, VALUES, RULES, CHAINS, LASTS, NUMBERS, FORMULAS, CODE, STRINGS, BYTES, ACCEPTS,
- LIMITS, SCALARS) = range(14)  # fmt: skip
+(NODES, FACTS, VALUES, RULES, TESTS, CHAINS, STAGES, COUNTED, LASTS, NUMBERS, FORMULAS, CODE,
+ STRINGS, BYTES, ACCEPTS, LIMITS,
+ # Of the query that is read: the node, and its cover; the place in its words; how many levels are
+ # open, and formulas pending; the levels outside of which it is accepted. READS_MISC: some query
+ # reads comments.
+ NODE, COVER, PLACE, LEVEL, HELD, OUTER, READS_MISC,
+ # Of what is counted: whether that goes on, the counter so far, and what is asked of it.
+ COUNTING, COUNTER, LOWEST, HIGHEST, LIMIT, IS_NEGATED, SCALARS) = range(30)  # fmt: skip
 TABLES, STATE_SIZE = lay_out(SCALARS, Building)
 
 
@@ -115,14 +141,17 @@ NODE_TABLE = RowTable(TABLES.nodes, TABLES.node_slots, NODES, NODE_ROW, 3)
 FACT_TABLE = RowTable(TABLES.facts, TABLES.fact_slots, FACTS, FACT_ROW, 3)
 VALUE_TABLE = RowTable(TABLES.values, TABLES.value_slots, VALUES, VALUE_ROW, 3)
 RULE_TABLE = RowTable(TABLES.rules, TABLES.rule_slots, RULES, RULE_ROW, 5)
+TEST_TABLE = RowTable(TABLES.tests, TABLES.test_slots, TESTS, TEST_ROW, 3)
+STAGE_TABLE = RowTable(TABLES.stages, TABLES.stage_slots, STAGES, STAGE_ROW, 3)
+COUNTED_TABLE = RowTable(TABLES.counted, TABLES.counted_slots, COUNTED, COUNTED_ROW, 4)
 CHAIN_TABLE = RowTable(TABLES.chains, TABLES.chain_slots, CHAINS, CHAIN_ROW, 1)
 LAST_TABLE = RowTable(TABLES.lasts, TABLES.last_slots, LASTS, LAST_ROW, 2)
 NUMBER_TABLE = RowTable(TABLES.numbers, TABLES.number_slots, NUMBERS, NUMBER_ROW, 2)
 ACCEPT_TABLE = RowTable(TABLES.accepts, -1, ACCEPTS, ACCEPT_ROW, 0)
 LIMIT_TABLE = RowTable(TABLES.limits, -1, LIMITS, 1, 0)
 ROW_TABLES = (
-    NODE_TABLE, FACT_TABLE, VALUE_TABLE, RULE_TABLE, CHAIN_TABLE, LAST_TABLE, NUMBER_TABLE,
-    ACCEPT_TABLE, LIMIT_TABLE,
+    NODE_TABLE, FACT_TABLE, VALUE_TABLE, RULE_TABLE, TEST_TABLE, CHAIN_TABLE, STAGE_TABLE,
+    COUNTED_TABLE, LAST_TABLE, NUMBER_TABLE, ACCEPT_TABLE, LIMIT_TABLE,
 )  # fmt: skip
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -299,6 +328,65 @@ def test_of(state: Int64, node: int) -> int:
     return np.int64(int32s(state, TABLES.nodes)[node * NODE_ROW + TEST])
 
 
+@inlined
+def kind_of(state: Int64, test: int) -> int:
+    """The kind of nodes that a test lets pass."""
+    return np.int64(int32s(state, TABLES.tests)[test * TEST_ROW + TEST_KIND])
+
+
+@kernel
+def add_test(state: Int64, kind: int, namespace: int, local: int) -> int:
+    """The number of a test."""
+    return add_row(state, TEST_TABLE, (kind, namespace, local, 0, 0))
+
+
+@inlined
+def cover_of(state: Int64, test: int, around: int) -> int:
+    """The cover of what passes a test, inside of another cover."""
+    tests, row = int32s(state, TABLES.tests), test * TEST_ROW
+    if tests[row + TEST_KIND] == ATTRIBUTE:
+        return NOTHING_COVERED
+    is_one = tests[row + TEST_NAMESPACE] >= 0 and tests[row + TEST_LOCAL] >= 0
+    return FIRST_COVER + test if tests[row + TEST_KIND] == ELEMENT and is_one else around
+
+
+@called
+def is_itself(state: Int64, node: int, test: int) -> int:
+    """The formula of: what a node stands for passes another test, on the self axis."""
+    nodes, own = int32s(state, TABLES.nodes), test_of(state, node)
+    both = narrowed(state, own, test)
+    if both < 0:
+        return FALSE
+    if both == own:
+        return TRUE
+    parent, is_below = nodes[node * NODE_ROW + PARENT], nodes[node * NODE_ROW + BELOW]
+    child = add_node(state, np.int64(parent), np.int64(is_below), both)
+    fact = add_fact(state, pr.OF_ITSELF, both, TRUE)
+    add_rule(state, child, TRUE, pr.DERIVES, fact, -1)
+    return add_holds(state, fact)
+
+
+@called
+def narrowed(state: Int64, own: int, test: int) -> int:
+    """The test of what passes two tests, the other on the self axis; -1 where nothing can."""
+    tests = int32s(state, TABLES.tests)
+    kind, asked = kind_of(state, own), kind_of(state, test)
+    if asked == ANY_CHILD:
+        return own
+    if kind == ANY_CHILD:
+        return test
+    if kind != asked:
+        return -1
+    names = tests[own * TEST_ROW + TEST_NAMESPACE], tests[own * TEST_ROW + TEST_LOCAL]
+    others = tests[test * TEST_ROW + TEST_NAMESPACE], tests[test * TEST_ROW + TEST_LOCAL]
+    for i in range(2):
+        if names[i] >= 0 and others[i] >= 0 and names[i] != others[i]:
+            return -1
+    return add_test(
+        state, kind, np.int64(max(names[0], others[0])), np.int64(max(names[1], others[1]))
+    )
+
+
 @kernel
 def add_node(state: Int64, node: int, is_below: int, test: int) -> int:
     """The node behind a step from another one, to children or (``is_below``) descendants."""
@@ -386,18 +474,52 @@ def add_stage(state: Int64, node: int, formula: int) -> int:
     return fact
 
 
-@kernel
-def add_chain(state: Int64, first: int) -> int:
-    """The chain of one stage, which the first child passes that has a fact.
+@called
+def add_stage_of_chain(state: Int64, before: int, fact: int, number: int) -> int:
+    """The stage behind another, or behind none (-1): the n-th child that gets there passes it."""
+    return add_row(state, STAGE_TABLE, (before, fact, number, 0, 0))
 
-    Below 0 is, instead of the fact, what names a chain that the builder knows the stages of.
-    """
+
+@called
+def add_chain(state: Int64, first: int) -> int:
+    """A chain of stages, as CHAIN_STAGE names it."""
     known = state[CHAINS]
     chain = add_row(state, CHAIN_TABLE, (first, 0, 0, 0, 0))
     if chain == known:
+        stages = int32s(state, TABLES.stages)
         counter = add_counter(state, 1) if first >= 0 else -1
+        stage = -1 - first
+        while stage >= 0:
+            counter = add_counter(state, np.int64(stages[stage * STAGE_ROW + STAGE_NUMBER]))
+            stage = np.int64(stages[stage * STAGE_ROW + STAGE_BEFORE])
         int32s(state, TABLES.chains)[chain * CHAIN_ROW + CHAIN_COUNTER] = counter
     return chain
+
+
+@called
+def add_counter_of(state: Int64, node: int, formula: int, inner: int, limit: int) -> int:
+    """The counter, around a node, of children that reach it and for which a formula holds.
+
+    Args:
+        inner: a counter of the node, of which the value is added instead of 1; or -1.
+        limit: counting stops here.
+    """
+    known = state[COUNTED]
+    row = add_row(state, COUNTED_TABLE, (test_of(state, node), formula, inner, limit, 0))
+    counted = int32s(state, TABLES.counted)
+    if row == known:
+        counted[row * COUNTED_ROW + COUNTED_BY] = add_counter(state, limit)
+    counter = np.int64(counted[row * COUNTED_ROW + COUNTED_BY])
+    add_rule(state, node, formula, pr.COUNTS, counter, inner)
+    return counter
+
+
+@called
+def add_between(state: Int64, counter: int, lowest: int, highest: int) -> int:
+    """The formula of: the value of a counter is in a range."""
+    work = int32s(state, TABLES.work)
+    work[0], work[1], work[2], work[3] = pr.COUNT, counter, lowest, highest
+    return add_formula(state, pr.GENERAL, work, 4, 1)
 
 
 @kernel
