@@ -14,7 +14,7 @@ from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import read
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tamis.language.xpath import parse
-from tamis.matching.engine import Engine
+from tamis.matching.engine import Engine, reason_of
 from tests.support.case_table import Case, cases
 from tests.support.engines import ENGINES
 
@@ -45,7 +45,7 @@ def test_answer(case: Case, engine: str) -> None:
 def supports(engine: Engine, case: Case) -> bool:
     if str(case.expected).startswith("subscription-"):
         return False
-    return engine.refuses(parse(case.subscription, case.namespaces)) is None
+    return reason_of(engine, parse(case.subscription, case.namespaces)) is None
 
 
 def matrix(engine: Engine) -> list[tuple[Mapping[str, str], list[Case]]]:

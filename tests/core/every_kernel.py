@@ -73,7 +73,7 @@ def read() -> Iterator[object]:
         from_file = Subscriptions.from_file(path, skip_bad=True)
     for given in (from_file, Subscriptions(enumerate(expressions))):
         whole = given.with_entries([*given])
-        yield from (whole.query_numbers, *whole.queries.plain[:2], *whole.queries.plain[3:])
+        yield from (whole.query_numbers, *whole.queries.table[:2], *whole.queries.table[3:])
         yield repr([*whole.ids]).encode()
 
 

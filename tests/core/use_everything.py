@@ -6,6 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.support.bulk import read_in_bulk
+
 _WIDE = {f"n{number}": f"//n{number}" for number in range(200)}
 _DTD = "<!ELEMENT a (b*)> <!ATTLIST a c CDATA #IMPLIED> <!ELEMENT b (#PCDATA | a)*>"
 
@@ -42,7 +44,7 @@ def use_everything() -> None:
         file.writelines(f"s{number}\t{text}\n" for number, text in many)
         file.flush()
         subscriptions = Subscriptions.from_file(file.name)
-    assert len(subscriptions.queries.plain) == 5_000
+    assert read_in_bulk(subscriptions.queries) == 5_000
     compile(subscriptions)
     # As many constants as are looked at one by one, and more of them in one element than at first.
     constants = {n: f"//a[b = 'x{n}'][c]" for n in range(100)}

@@ -7,7 +7,7 @@ import pytest
 import tamis
 from tamis.core.errors import SubscriptionError
 from tamis.language.xpath import parse
-from tamis.matching.engine import Engine
+from tamis.matching.engine import Engine, reason_of
 from tamis.matching.engines import automaton, nfa, stacks
 from tamis_workload.observed.generator import draw_from_documents
 from tests.support.corpora import CORPORA, corpus
@@ -24,7 +24,7 @@ def is_taken(engine: Engine, expression: str, namespaces: dict[str, str]) -> boo
         query = parse(expression, namespaces)
     except SubscriptionError:
         return False
-    return engine.refuses(query) is None and automaton.ENGINE.refuses(query) is None
+    return reason_of(engine, query) is None and reason_of(automaton.ENGINE, query) is None
 
 
 @pytest.mark.parametrize("engine", [nfa.ENGINE, stacks.ENGINE], ids=["nfa", "stacks"])

@@ -21,6 +21,7 @@ from tamis.core.limits import Limits
 from tamis.matching import saved
 from tamis.matching.engines.automaton.layout import COUNT
 from tamis.matching.engines.automaton.save import PROGRAM_VERSION
+from tests.support.bulk import read_in_bulk
 from tests.support.case_table import cases
 from tests.support.processes import output, start
 
@@ -138,7 +139,7 @@ def test_many_that_were_read_in_bulk(tmp_path: Path) -> None:
     lines = [f"s{n}\t//a[b > {n}]\n#\n//c{n}[d]\n" for n in range(2_000)]
     file.write_text("".join(lines) + "odd\tname(/*) = 'a'\n")
     subscriptions = tamis.Subscriptions.from_file(file)
-    assert len(subscriptions.queries.plain) == 4_000
+    assert read_in_bulk(subscriptions.queries) == 4_000
     matcher = tamis.compile(subscriptions)
     matcher.save(tmp_path / "many")
     loaded = tamis.load(tmp_path / "many")

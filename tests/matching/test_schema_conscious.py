@@ -17,7 +17,7 @@ from tamis.core.errors import EngineRefused, SchemaError
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.source import Source
 from tamis.matching.conformance import Schema
-from tamis.matching.engine import Engine
+from tamis.matching.engine import Engine, reason_of
 from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis.matching.matcher import CompiledMatcher
 from tamis.schema.graph import SchemaGraph
@@ -109,7 +109,7 @@ def supported(engine: Engine, name: str, heuristics: Heuristics) -> dict[int, st
     found = {}
     for number, item in enumerate(subscriptions_of(name)[0]):
         assert item.query is not None
-        if engine.is_automatic and engine.refuses(item.query) is not None:
+        if engine.is_automatic and reason_of(engine, item.query) is not None:
             continue
         with suppress(EngineRefused):
             engine.compile([item.query], pruner)
@@ -143,7 +143,7 @@ def test_without_a_dtd(engine: Engine, name: str) -> None:
     asked = {
         number: item.expression
         for number, item in enumerate(given)
-        if item.query is not None and engine.refuses(item.query) is None
+        if item.query is not None and reason_of(engine, item.query) is None
     }
     assert len(asked) > 20
     subscriptions = tamis.Subscriptions(asked, namespaces=given.namespaces)

@@ -205,7 +205,7 @@ def outline(query: model.Query) -> Iterator[str]:
     reads: elements, text
     engine: automaton
     """
-    from tamis.matching.planner import reason_of  # noqa: PLC0415 - keeps --help fast
+    from tamis.matching.planner import engine_of  # noqa: PLC0415 - keeps --help fast
     from tamis.matching.projection import projection_of  # noqa: PLC0415
 
     whole = _of_expression(query.expression)
@@ -224,7 +224,7 @@ def outline(query: model.Query) -> Iterator[str]:
         "the prefixes of names": projection.prefixes,
     }
     yield f"reads: {', '.join(what for what, is_read in reads.items() if is_read)}"
-    yield f"engine: {reason_of(query)}"
+    yield f"engine: {engine_of(query)}"
 
 
 def _branches(parts: tuple[_Part, ...], indent: str) -> Iterator[str]:

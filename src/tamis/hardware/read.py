@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tamis.core.errors import UsageError
 from tamis.core.names import XML_NAMESPACE, is_ncname
 from tamis.language.model import Axis, NameTest, Query
+from tamis.matching.engine import Refused
 from tamis.matching.engines.stacks import read as twigs
 
 NAME_MAX = 255
@@ -105,23 +106,22 @@ def read_queries(
         has_facts: whether the circuit reads attributes.
 
     >>> from tamis.language.xpath import parse
-    >>> tables = read_queries(map(parse, ["//a/b", "/a[b or c]", "/a[2]", "//a[b]"]))
+    >>> tables = read_queries(map(parse, ["//a/b", "/a[b or c]", "//a[count(b) = 2]", "//a[b]"]))
     >>> tables.tags, tables.bits, tables.refused
-    (('a', 'b', 'c'), (0, 1, -1, 0), {2: 'it asks for a position'})
+    (('a', 'b', 'c'), (0, 1, -1, 0), {2: 'it calls count()'})
     >>> tables.paths
     ((Step(below=True, tags=(0,), facts=()), Step(below=False, tags=(1,), facts=())),)
     """
     found: dict[int, twigs.Twig] = {}
     refused: dict[int, str] = {}
     count = 0
-    for number, query in enumerate(queries):
+    for number, twig in enumerate(twigs.twigs_of(list(queries))):
         count += 1
-        try:
-            found[number] = twigs.twig_of(query)
-            _check_facts(found[number], has_facts)
-        except twigs.Refused as reason:
-            found.pop(number, None)
-            refused[number] = str(reason)
+        reason = str(twig) if isinstance(twig, Refused) else _refuses_facts(twig, has_facts)
+        if isinstance(twig, Refused) or reason is not None:
+            refused[number] = reason or ""
+        else:
+            found[number] = twig
     reader = _Reader(found.values(), alphabet, prefixes)
     lowered = {number: reader.lower(twig) for number, twig in found.items()}
     paths = dict.fromkeys(path for number in lowered if (path := _path_of(lowered[number])))
@@ -141,25 +141,26 @@ def read_queries(
     )
 
 
-def _check_facts(twig: twigs.Twig, has_facts: bool) -> None:
-    """Refuse facts that are not about an attribute's presence or its equality with a string."""
+def _refuses_facts(twig: twigs.Twig, has_facts: bool) -> str | None:
+    """Why facts are not about an attribute's presence or its equality with a string, if so."""
     for node in twig:
         if node.fact is None:
             continue
         if node.fact.axis is not Axis.ATTRIBUTE:
-            raise twigs.Refused(TEXT_REASON)
+            return TEXT_REASON
         if not has_facts:
-            raise twigs.Refused("it asks for an attribute, which only a byte a cycle can show")
+            return "it asks for an attribute, which only a byte a cycle can show"
         question = node.fact.question
         if question and (
             question.functions
             or question.operator != "="
             or not isinstance(question.literal, bytes)
         ):
-            raise twigs.Refused(QUESTION_REASON)
+            return QUESTION_REASON
         test = node.fact.test
         if not isinstance(test, NameTest) or None in (test.namespace, test.local):
-            raise twigs.Refused("it asks for an attribute of any name")
+            return "it asks for an attribute of any name"
+    return None
 
 
 class _Reader:

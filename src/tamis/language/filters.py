@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tamis.language.model import DESCEND, HERE, Axis, Exists, NameTest, NodeTest, Query, Step
-from tamis.language.queries import Queries
+from tamis.language.model import DESCEND, HERE, Axis, NameTest, NodeTest, Step
+from tamis.language.table import ANY as ANY_OF
 from tamis.language.table import (
     BELOW,
+    COUNTED,
+    END,
+    FIRST,
     ITSELF,
     KIND_BITS,
     KIND_MASK,
-    MAIN,
     STEP,
     TEST_SHIFT,
     QueryTable,
@@ -86,8 +88,9 @@ class Labels:
 
     # -- of queries --------------------------------------------------------------------------------
 
-    def of_test(self, test: NameTest) -> int:
+    def of_test(self, test: NodeTest) -> int:
         """The label of a name test on elements, which has to have one."""
+        assert isinstance(test, NameTest)
         assert has_label(test)
         return self.of(expanded_name(test.namespace, test.local))
 
@@ -116,41 +119,53 @@ class Labels:
                 return None
         return None if descends or not codes else tuple(codes)
 
-    def filters(self, query: Query) -> list[Codes] | None:
-        """The filters whose union a query is, or None where it is more than that."""
-        paths = query.expression.paths if isinstance(query.expression, Exists) else ()
-        found: list[Codes] = []
-        for path in paths:
-            codes = self.codes(path.steps)
-            if codes is None:
-                return None
-            found.append(codes)
-        return found or None
+    def each(self, table: QueryTable) -> Iterator[list[Codes] | None]:
+        """The filters whose union each query is, or None where it is more than that.
 
-    def each(self, queries: Sequence[Query]) -> Iterator[list[Codes] | None]:
-        """The filters of each query; those that were read in bulk need not become objects."""
-        if isinstance(queries, Queries):
-            yield from self._plain(queries.plain)
-            queries = queries.others
-        yield from map(self.filters, queries)
-
-    def _plain(self, plain: QueryTable) -> Iterator[list[Codes] | None]:
+        >>> labels = Labels()
+        >>> from tamis.language.lower import lowered
+        >>> from tamis.language.xpath import parse
+        >>> table = lowered(map(parse, ["/a/b", "/a | //b", "//a[b]", "//a[b]/c", "/a[b or c]"]))
+        >>> list(labels.each(table))
+        [[(2, 4)], [(2,), (5,)], [(3, 4)], None, None]
+        """
         labels = [
-            self.of_test(test) if isinstance(test, NameTest) and not is_attribute else -1
-            for is_attribute, test in plain.tests
+            self.of_test(test) if not is_attribute and has_label(test) else -1
+            for is_attribute, test in table.tests
         ]
-        words = plain.code.tolist()
-        below = (BELOW << KIND_BITS).bit_length() - 1
-        shift = KIND_BITS + TEST_SHIFT
-        step = STEP | MAIN << KIND_BITS
-        of_step = KIND_MASK | (MAIN | ITSELF) << KIND_BITS
-        for start, end in pairwise(plain.starts.tolist()):
-            path = words[start : (start + end) // 2]  # of a filter, all ENDs are behind it
-            if any(word & of_step != step for word in path):
-                yield None
-                continue
-            codes = tuple(labels[word >> shift] << 1 | word >> below & 1 for word in path)
-            yield [codes] if min(codes) >= 0 else None  # a test without a label has -1
+        words = table.code.tolist()
+        for start, end in pairwise(table.starts.tolist()):
+            if end > start and words[start] & KIND_MASK == ANY_OF:
+                yield _union(words, start + 1, end - 1, labels)
+            else:
+                codes = _filter(words[start : (start + end) // 2], labels)
+                yield None if codes is None else [codes]
+
+
+def _filter(steps: Sequence[int], labels: Sequence[int]) -> Codes | None:
+    """A filter, of which these are the first half of the words: the others end the levels."""
+    below = (BELOW << KIND_BITS).bit_length() - 1
+    of_step = KIND_MASK | (ITSELF | FIRST | COUNTED) << KIND_BITS
+    if not steps or any(word & of_step != STEP for word in steps):
+        return None
+    codes = tuple(labels[word >> KIND_BITS + TEST_SHIFT] << 1 | word >> below & 1 for word in steps)
+    return codes if min(codes) >= 0 else None  # a test without a label has -1
+
+
+def _union(words: Sequence[int], start: int, end: int, labels: Sequence[int]) -> list[Codes] | None:
+    """The filters that are the items between two places, if there are some and all are filters."""
+    found: list[Codes] = []
+    while start < end:
+        steps = start
+        while words[steps] & KIND_MASK == STEP:
+            steps += 1
+        count = steps - start
+        codes = _filter(words[start:steps], labels)
+        if codes is None or any(word & KIND_MASK != END for word in words[steps : steps + count]):
+            return None
+        found.append(codes)
+        start = steps + count
+    return found or None
 
 
 def has_label(test: NodeTest) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -17,7 +18,9 @@ Words = list[int]
 
 
 class Lowering:
-    """Writes queries down, one after the other; each distinct one once.
+    """Writes queries down, one after the other, behind some others; each distinct one once.
+
+    A query outside the streamed fragment has no words.
 
     >>> from tamis.language.xpath import parse
     >>> lowering = Lowering()
@@ -25,34 +28,48 @@ class Lowering:
     [0, 1, 0]
     """
 
-    def __init__(self) -> None:
-        self._queries: dict[tuple[int, ...], int] = {}
-        self._tests: dict[tuple[bool, m.NodeTest], int] = {}
-        self._strings: dict[bytes, int] = {}
-        self._numbers: dict[float, int] = {}
+    def __init__(self, before: QueryTable = t.NO_QUERIES) -> None:
+        self._before = before
+        self._queries: dict[object, int] = {}
+        self._codes: list[tuple[int, ...]] = []
+        self._tests = {test: number for number, test in enumerate(before.tests)}
+        self._strings = {string: number for number, string in enumerate(before.strings())}
+        self._numbers = {number: place for place, number in enumerate(before.numbers.tolist())}
         self._code: Words = []
 
     def add(self, query: m.Query) -> int:
         """The number of a query."""
-        return self._queries.setdefault(self.words(query), len(self._queries))
+        number = len(self._before) + len(self._codes)
+        words = self._words(query)
+        found = self._queries.setdefault(words or query, number)
+        if found == number:
+            self._codes.append(words)
+        return found
 
-    def words(self, query: m.Query) -> tuple[int, ...]:
-        """The words of a query."""
+    def append(self, query: m.Query) -> None:
+        """Add a query, though one with the same words may be there."""
+        self._codes.append(self._words(query))
+
+    def _words(self, query: m.Query) -> tuple[int, ...]:
         self._code = []
         expression = query.expression
+        if query.unstreamed is not None:
+            return ()
         if isinstance(expression, m.Exists) and query.selects:
             self._any([partial(self._path, path.steps, t.MAIN) for path in expression.paths])
         else:
             self._items(expression)
         return tuple(self._code)
 
-    def table(self, given: Sequence[Sequence[int]] | None = None) -> QueryTable:
-        """All that was added; or the queries of some words that it wrote."""
-        codes = list(self._queries) if given is None else given
+    def table(self) -> QueryTable:
+        """All that was added, behind the queries that were there before."""
         strings = list(self._strings)
+        sizes = [*map(len, self._codes)]
+        starts = np.cumsum([self._before.starts[-1], *sizes], dtype=np.int64)
+        code = np.fromiter(chain.from_iterable(self._codes), np.int32, sum(sizes))
         result = QueryTable(
-            starts=np.cumsum([0, *map(len, codes)], dtype=np.int64),
-            code=np.array([word for code in codes for word in code], np.int32),
+            starts=np.concatenate([self._before.starts[:-1], starts]),
+            code=np.concatenate([self._before.code, code]),
             tests=tuple(self._tests),
             string_starts=np.cumsum([0, *map(len, strings)], dtype=np.int64),
             string_bytes=np.frombuffer(b"".join(strings), np.uint8).copy(),
@@ -225,7 +242,9 @@ def lowered(queries: Iterable[m.Query]) -> QueryTable:
     2
     """
     lowering = Lowering()
-    return lowering.table([lowering.words(query) for query in queries])
+    for query in queries:
+        lowering.append(query)
+    return lowering.table()
 
 
 def _to_the_first(steps: tuple[m.Step, ...]) -> tuple[m.Step, ...] | None:

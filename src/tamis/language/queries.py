@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -16,8 +16,9 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language.columns import Texts
 from tamis.language.constraints import reads_as_xpath
 from tamis.language.entries import BULK_MIN, Entries, bad_ids
+from tamis.language.lower import Lowering, lowered
 from tamis.language.model import Constant, Query
-from tamis.language.table import KIND_BITS, KIND_MASK, MAIN, NO_QUERIES, STEP, QueryTable
+from tamis.language.table import NO_QUERIES, QueryTable
 from tamis.language.xpath import Unsupported, absolute_xpath, parse_any
 
 log = logging.getLogger("tamis")
@@ -39,58 +40,66 @@ class ParseOptions(NamedTuple):
 _DEFAULTS = ParseOptions({}, "refuse", DEFAULT_LIMITS)
 
 
-@dataclass(eq=False, repr=False)
 class Queries(Sequence[Query]):
-    """Queries; those that are plain have the first numbers, and become objects when asked for.
+    """The distinct queries of a set: the words of each, and a text that says it.
 
-    ``texts`` are all expressions of the set; for each plain query, ``examples`` has the number of a
-    text that says it.
+    They become objects when asked for.
+
+    Args:
+        texts: all expressions of the set.
+        examples: for each query, the number of a text that says it.
+        options: how the texts are read.
+        known: the objects that there are, by number; others are parsed each time.
+        table: the words; by default all queries are parsed when these are asked for.
 
     >>> from tamis.language.xpath import parse
     >>> queries = Queries.of([parse("//a"), parse("//b")])
-    >>> len(queries), len(queries.plain), queries[1] == parse("//b")
-    (2, 0, True)
+    >>> len(queries), queries[1] == parse("//b"), len(queries.words(1))
+    (2, True, 2)
     """
 
-    plain: QueryTable
-    others: Sequence[Query]
-    texts: Sequence[str] = ()
-    examples: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
-    options: ParseOptions = _DEFAULTS
+    def __init__(
+        self,
+        texts: Sequence[str],
+        examples: Int32,
+        options: ParseOptions,
+        known: Mapping[int, Query] | None = None,
+        table: QueryTable | None = None,
+    ) -> None:
+        self.texts, self.examples, self.options = texts, examples, options
+        self._known, self._table = known or {}, table
 
     @classmethod
     def of(cls, queries: Sequence[Query]) -> Queries:
         """Parsed queries, as an object of this class, if they are none yet."""
         if isinstance(queries, Queries):
             return queries
-        return cls(NO_QUERIES, tuple(queries))
+        examples = np.full(len(queries), -1, np.int32)
+        return cls((), examples, _DEFAULTS, dict(enumerate(queries)))
 
-    @classmethod
-    def written(cls, texts: Sequence[str], examples: Int32, options: ParseOptions) -> Queries:
-        """Queries of which only texts are known, and an example of each: parsed when asked for.
+    @property
+    def table(self) -> QueryTable:
+        """The words of all queries; those outside the streamed fragment have none."""
+        if self._table is None:
+            self._table = lowered(self)
+        return self._table
 
-        >>> from tamis.language.xpath import parse
-        >>> queries = Queries.written(["//a", "//b", "//a"], np.array([0, 1]), _DEFAULTS)
-        >>> len(queries), queries[1] == parse("//b")
-        (2, True)
-        """
-        result = cls(NO_QUERIES, (), texts, options=options)
-        result.others = _Written(result, examples)
-        return result
+    def words(self, number: int) -> list[int]:
+        """The words of a query."""
+        table, place = self._table, number
+        if table is None:
+            table, place = lowered([self[number]]), 0
+        return table.words(place)
 
-    def part(self, with_plain: bool, others: NDArray[np.integer[Any]]) -> Queries:
-        """All plain ones or none, and of the others those of some numbers, counted from 0."""
-        chosen: Sequence[Query]
-        if isinstance(self.others, _Written):
-            chosen = self.others.part(others)
-        else:
-            chosen = [self.others[number] for number in others.tolist()]
-        if not with_plain:
-            return Queries(NO_QUERIES, chosen)
-        return replace(self, others=chosen)
+    def part(self, numbers: NDArray[np.integer[Any]]) -> Queries:
+        """Some queries, by ascending numbers."""
+        chosen = numbers.tolist() if self._known else []
+        known = {place: self._known[n] for place, n in enumerate(chosen) if n in self._known}
+        table = None if self._table is None else self._table.part(numbers)
+        return Queries(self.texts, self.examples[numbers], self.options, known, table)
 
     def __len__(self) -> int:
-        return len(self.plain) + len(self.others)
+        return len(self.examples)
 
     @overload
     def __getitem__(self, index: int) -> Query: ...
@@ -100,53 +109,25 @@ class Queries(Sequence[Query]):
         if isinstance(index, slice):
             return tuple(self[number] for number in range(*index.indices(len(self))))
         number = range(len(self))[index]
-        if number >= len(self.plain):
-            return self.others[number - len(self.plain)]
-        return self.parse(self.texts[self.examples[number]])
+        return self.known(number) or self.parse(self.texts[self.examples[number]])
 
     def known(self, number: int) -> Query | None:
         """A query, if it is an object already; else it is parsed when it is asked for."""
-        other = number - len(self.plain)
-        return None if other < 0 or isinstance(self.others, _Written) else self.others[other]
-
-    def __iter__(self) -> Iterator[Query]:
-        yield from (self[number] for number in range(len(self.plain)))
-        yield from self.others
-
-    def is_path(self, number: int) -> bool:
-        """Whether a plain query has no predicates: the first half of its words are steps."""
-        words = self.plain.words(number)
-        step = STEP | MAIN << KIND_BITS
-        return all(word & (KIND_MASK | step) == step for word in words[: len(words) // 2])
+        return self._known.get(number)
 
     def parse(self, text: str) -> Query:
         """The meaning of one of the texts."""
         return parse_any(text, *self.options)
 
-    def unstreamed(self) -> list[int]:
-        """The numbers of the queries outside the streamed fragment; plain ones are all inside."""
-        others = enumerate(self.others, start=len(self.plain))
-        return [number for number, query in others if query.unstreamed is not None]
+    @cached_property
+    def unstreamed(self) -> Int64:
+        """The numbers of the queries outside the streamed fragment."""
+        if self.options.unsupported == "refuse" and len(self.texts):
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(np.diff(self.table.starts) == 0)
 
     def __repr__(self) -> str:
         return f"<Queries: {len(self):,}>"
-
-
-class _Written(Sequence[Query]):
-    """Queries that are parsed each time they are asked for, by number, from an example of each."""
-
-    def __init__(self, owner: Queries, examples: Int32) -> None:
-        self._owner = owner
-        self._examples = examples
-
-    def part(self, numbers: NDArray[np.integer[Any]]) -> _Written:
-        return _Written(self._owner, self._examples[numbers])
-
-    def __len__(self) -> int:
-        return len(self._examples)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._owner.parse(self._owner.texts[self._examples[index]])
 
 
 # -- from entries --------------------------------------------------------------------------------
@@ -175,7 +156,7 @@ def read_entries(
     for number, id_error in bad_ids(entries):
         refuse(number, id_error)
     plain, numbers = _read_plain(entries.expressions, np.flatnonzero(is_good), options, progress)
-    rest = _Rest(options, known, len(plain))
+    rest = _Rest(options, known, plain)
     filters: list[int] = []
     left = np.flatnonzero(is_good & (numbers < 0))
     for count, number in enumerate(left.tolist()):
@@ -203,26 +184,32 @@ def read_entries(
         )
     kept = np.flatnonzero(is_good)
     query_numbers = numbers[kept]
-    examples = np.empty(len(plain), np.int32)
-    of_plain = np.flatnonzero(query_numbers < len(plain))[::-1]
-    examples[query_numbers[of_plain]] = of_plain  # the last one to be written stays
+    table = rest.table()
+    examples = np.empty(len(table), np.int32)
+    examples[query_numbers[::-1]] = np.arange(len(kept))[::-1]  # the last one to be written stays
     texts = entries.expressions.part(kept).compact()
-    queries = Queries(plain, list(rest.queries), texts, examples, options)
+    queries = Queries(texts, examples, options, rest.queries, table)
     refused.sort(key=lambda pair: pair[0])
     return kept, queries, query_numbers, tuple(error for _, error in refused)
 
 
 class _Rest:
-    """Expressions that Python's parser reads, each once."""
+    """Expressions that Python's parser reads, each once; their numbers follow the plain ones'."""
 
-    def __init__(self, options: ParseOptions, known: Mapping[str, Query], first: int) -> None:
-        self.queries: dict[Query, int] = {}  # with their numbers, from ``first`` on
+    def __init__(
+        self, options: ParseOptions, known: Mapping[str, Query], plain: QueryTable
+    ) -> None:
+        self.queries: dict[int, Query] = {}
         self.constants: dict[str, str] = {}  # what expressions always are that ask no document
         self.filters: set[str] = set()  # the expressions that were most likely meant for events
         self._options = options
-        self._first = first
         self._known = known
+        self._plain = plain
         self._read: dict[str, int] = {}
+
+    @cached_property
+    def _lowering(self) -> Lowering:
+        return Lowering(self._plain)
 
     def read(self, expression: str) -> int:
         """The number of an expression's query."""
@@ -233,11 +220,16 @@ class _Rest:
                 query = parse_any(expression, *self._options)
                 if reads_as_xpath(expression, self._options.limits):
                     self.filters.add(expression)
-            found = self.queries.setdefault(query, self._first + len(self.queries))
+            found = self._lowering.add(query)
+            self.queries.setdefault(found, query)
             if isinstance(query.expression, Constant) and query.unstreamed is None:
                 self.constants[expression] = "true" if query.expression.value else "false"
             self._read[expression] = found
         return found
+
+    def table(self) -> QueryTable:
+        """All queries."""
+        return self._lowering.table() if self._read else self._plain
 
 
 def lxml_would_help(errors: Iterable[SubscriptionError], options: ParseOptions) -> bool:

@@ -196,7 +196,7 @@ class Subscriptions:
         result = cls.__new__(cls)
         result.options = options
         result.ids, texts, result.query_numbers = columns
-        result.queries = Queries.written(texts, examples, options)
+        result.queries = Queries(texts, examples, options)
         result.errors = ()
         return result
 
@@ -225,7 +225,7 @@ class Subscriptions:
     @property
     def slow(self) -> list[Subscription]:
         """Those outside the streamed fragment, which lxml evaluates."""
-        is_slow = np.isin(self.query_numbers, self.queries.unstreamed())
+        is_slow = np.isin(self.query_numbers, self.queries.unstreamed)
         return [self._subscription(number) for number in np.flatnonzero(is_slow).tolist()]
 
     def find(self, id: SubscriptionId) -> Subscription | None:

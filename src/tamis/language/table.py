@@ -45,12 +45,14 @@ engine does not read words: so it can be compared with the engines that do.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import freeze
+from tamis.core.arrays import Int32, Int64, flat_indices, freeze, starts_of
 from tamis.language.model import NodeTest
 
 STEP, ALL, ANY, NOT, END, ASKS, LITERAL, NTH = range(8)
@@ -74,7 +76,7 @@ LITERAL_MAX = 255
 
 
 class QueryTable(NamedTuple):
-    """Queries, each once.
+    """The words of queries.
 
     Attributes:
         starts: int64[q + 1]; the words of query i are ``code[starts[i]:starts[i + 1]]``.
@@ -108,6 +110,44 @@ class QueryTable(NamedTuple):
             return float(self.numbers[-1 - number])
         start, end = self.string_starts[number : number + 2]
         return self.string_bytes[start:end].tobytes()
+
+    def strings(self) -> Iterator[bytes]:
+        """All string literals."""
+        data = self.string_bytes.tobytes()
+        return (data[start:end] for start, end in pairwise(self.string_starts.tolist()))
+
+    def part(self, numbers: NDArray[np.integer[Any]]) -> QueryTable:
+        """Some queries, with the tests and literals of all."""
+        lengths = np.diff(self.starts)[numbers]
+        starts, code = starts_of(lengths), self.code[flat_indices(self.starts[numbers], lengths)]
+        freeze(starts, code)
+        return QueryTable(starts, code, *self[2:])
+
+    def extents(self) -> tuple[Int64, Int64]:
+        """The words of each query that are read, and how deep levels and groups are in each other.
+
+        What is inside a step to where it begins and to descendants is read for each of both.
+        """
+        kinds, both = self.kinds, BELOW | ITSELF
+        is_twofold = (kinds == STEP) & (self.payloads & both == both)
+        begun = np.cumsum((kinds <= NOT).astype(np.int64) - (kinds == END))
+        depths, twofold = np.zeros((2, len(self)), np.int64)
+        has_words = np.diff(self.starts) > 0
+        begins = self.starts[:-1][has_words]
+        if len(begins):
+            depths[has_words] = np.maximum.reduceat(begun, begins)
+            twofold[has_words] = np.add.reduceat(is_twofold, begins, dtype=np.int64)
+        return np.diff(self.starts) << twofold, depths
+
+    @property
+    def kinds(self) -> Int32:
+        """The kind of each word."""
+        return self.code & np.int32(KIND_MASK)
+
+    @property
+    def payloads(self) -> Int32:
+        """The payload of each word."""
+        return self.code >> np.int32(KIND_BITS)
 
 
 NO_QUERIES = QueryTable(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tamis.core.errors import EngineRefused, SubscriptionError
@@ -13,6 +13,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.model import Query
 from tamis.language.printer import print_query
+from tamis.language.queries import Queries
 from tamis.schema.prune import Heuristics
 
 Sources = Callable[[int], tuple[Source, int]]
@@ -53,27 +54,25 @@ class Engine(NamedTuple):
 
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
-        refuses: why the engine cannot run a query, or None where it can.
+        refuses: queries → the numbers of those that the engine cannot run, and why.
         compile: queries → program; a query's number is its index. Engines with ``heuristics`` also
             receive a ``Pruner``, or None.
         searcher: what matches with a program, with so many bytes of cache (see ``Limits``).
         is_automatic: whether it may be chosen where none is named. One that is not raises
             ``EngineRefused`` in ``compile`` for what it cannot run even when it is pruned.
-        takes_plain: whether it runs all queries that are plain.
         heuristics: how it prunes with a DTD, or None where it makes no use of one; the benchmarks
             ``schema`` measured each.
-        locates: whether the ``Occurrences`` of a query are the nodes that it selects.
+        locates: whether the ``Occurrences`` of a query of some words are the nodes that it selects.
         nodes_projection: what it also reads of documents where nodes are asked for.
     """
 
     name: str
-    refuses: Callable[[Query], str | None]
+    refuses: Callable[[Queries], Mapping[int, str]]
     compile: Callable[..., Program]
     searcher: Callable[[Any, int], Searcher]
     is_automatic: bool
-    takes_plain: bool
     heuristics: Heuristics | None
-    locates: Callable[[Query], bool]
+    locates: Callable[[Sequence[int]], bool]
     nodes_projection: Projection = Projection()
 
 
@@ -85,9 +84,18 @@ class UnusableQueries(Exception):  # noqa: N818 - the compiler of subscriptions 
         self.errors = errors
 
 
-def locates_nothing(_: Query) -> bool:
+class Refused(Exception):  # noqa: N818 - becomes a reason
+    """What an engine cannot say, found while it reads a query."""
+
+
+def locates_nothing(_: Sequence[int]) -> bool:
     """``locates`` of engines that record no occurrences."""
     return False
+
+
+def reason_of(engine: Engine, query: Query) -> str | None:
+    """Why an engine cannot run a query, or None where it can."""
+    return engine.refuses(Queries.of([query])).get(0)
 
 
 def refusal(engine: str, query: Query, reason: str) -> EngineRefused:

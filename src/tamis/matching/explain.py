@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-import numpy as np
-
 from tamis.core.index.matchset import Explanation
 from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
 from tamis.documents.batch import DocumentBatch
@@ -67,15 +65,14 @@ def find_namespace_mismatch(
 
 
 def _element_tests(subscriptions: Subscriptions) -> Iterator[ast.NameTest]:
-    """Tests of elements: of all expressions that were read in bulk, and of some others."""
+    """Tests of elements: of all queries, and of some that lxml evaluates."""
     queries, rules = subscriptions.queries, subscriptions.options
-    for is_attribute, test in queries.plain.tests:
+    for is_attribute, test in queries.table.tests:
         if isinstance(test, ast.NameTest) and not is_attribute:
             yield test
-    numbers = subscriptions.query_numbers
-    others = np.flatnonzero(numbers >= len(queries.plain))
-    for number in others[:_EXPRESSIONS_MAX].tolist():
-        yield from element_tests(queries.texts[number], rules.namespaces, rules.limits)
+    for number in queries.unstreamed[:_EXPRESSIONS_MAX].tolist():
+        text = queries.texts[queries.examples[number]]
+        yield from element_tests(text, rules.namespaces, rules.limits)
 
 
 class _Explainer:

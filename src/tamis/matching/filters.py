@@ -12,6 +12,7 @@ from tamis.core.arrays import Int32, Int64, freeze, starts_of
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import ANY, Codes, Labels, expanded_name
 from tamis.language.model import Query
+from tamis.language.queries import Queries
 from tamis.schema.prune import Pruner
 
 
@@ -47,7 +48,7 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
     """The filters that some queries are, pruned; and the other queries, as they are.
 
     >>> from tamis.language.xpath import parse
-    >>> filters, others = filters_of([parse("//a/b"), parse("//a[b]"), parse("/a | //a/b")])
+    >>> filters, others = filters_of([parse("//a/b"), parse("//a[b]/c"), parse("/a | //a/b")])
     >>> filters.codes, filters.names
     (array([3, 4, 2], dtype=int32), ('*', 'a', 'b'))
     >>> filters.query_starts, filters.queries
@@ -58,7 +59,7 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
     labels = Labels() if pruner is None else pruner.labels
     answers: dict[Codes, list[int]] = {}
     others: Others = {}
-    for number, found in enumerate(labels.each(queries)):
+    for number, found in enumerate(labels.each(Queries.of(queries).table)):
         if found is None:
             others[number] = queries[number]
             continue

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32
@@ -17,7 +16,7 @@ from tamis.core.index import Choices
 from tamis.language.model import Query
 from tamis.language.queries import Queries
 from tamis.language.subscriptions import Subscriptions
-from tamis.matching.engine import Engine, Program, Searcher, UnusableQueries, refusal
+from tamis.matching.engine import Engine, Program, Searcher, UnusableQueries, reason_of, refusal
 from tamis.matching.engines import automaton, lxml, reference
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ class Assignment(NamedTuple):
     numbers: Int32
 
 
-Indices = NDArray[np.int64]
 CompiledAssignment = tuple[Assignment, Program]
 
 
@@ -75,7 +73,7 @@ def compile_assignment(
                 return engine, engine.compile(queries)
             except EngineRefused as refused:
                 given = Queries.of(queries)
-                other = next(e for e in AUTOMATIC if _first_refused(e, given) is None)
+                other = next(engine for engine in AUTOMATIC if not engine.refuses(given))
                 log.info("documents that leave the DTD go to %s, since %s", other.name, refused)
                 return other, other.compile(queries)
 
@@ -114,16 +112,14 @@ def with_switch(assignment: Assignment, program: Program) -> Assignment:
 
 
 _SECONDS_A_WORD = 1.8e-6
-"""To compile plain code for stacks: measured were 1.3 to 1.6 with twigs, 2.7 with short filters."""
-_WORDS = 20  # that any other query is taken for
+"""To compile words for stacks: measured were 1.3 to 1.6 with twigs, 2.7 with short filters."""
 
 
 def _without_cache(queries: Queries) -> WithoutCache:
     """The engine without a cache, for some queries: stacks are the fastest of these engines."""
     from tamis.matching.switching import COMPILE_MIN, WithoutCache  # noqa: PLC0415 - kernels
 
-    words = len(queries.plain.code) + _WORDS * len(queries.others)
-    compile_seconds = COMPILE_MIN + words * _SECONDS_A_WORD
+    compile_seconds = COMPILE_MIN + len(queries.table.code) * _SECONDS_A_WORD
     return WithoutCache(lambda: _compiled_without_cache(queries), compile_seconds)
 
 
@@ -135,27 +131,16 @@ def _compiled_without_cache(queries: Queries) -> list[CompiledAssignment]:
     """
     from tamis.matching.engines import stacks  # noqa: PLC0415 - few documents need it
 
-    engine, plain = stacks.ENGINE, len(queries.plain)
+    engine, every = stacks.ENGINE, np.arange(len(queries), dtype=np.int32)
     try:
-        whole = _assigned(engine, queries, plain, np.arange(len(queries.others)))
-        return [(whole, engine.compile(queries))]
+        return [(Assignment(engine, queries, every), engine.compile(queries))]
     except EngineRefused:
-        is_taken = np.array([engine.refuses(query) is None for query in queries.others], np.bool_)
-        if not plain and not is_taken.any():
+        left = np.array(list(engine.refuses(queries)), np.int32)
+        if len(left) == len(queries):
             raise
-    parts = (
-        _assigned(engine, queries, plain, np.flatnonzero(is_taken)),
-        _assigned(automaton.ENGINE, queries, 0, np.flatnonzero(~is_taken)),
-    )
+    taken = np.delete(every, left)
+    parts = _assigned(engine, queries, taken), _assigned(automaton.ENGINE, queries, left)
     return [(part, part.engine.compile(part.queries)) for part in parts]
-
-
-def _first_refused(engine: Engine, queries: Queries) -> tuple[Query, str] | None:
-    """The first query that an engine cannot run, and why; or None."""
-    for query in queries.others if engine.takes_plain else queries:
-        if (reason := engine.refuses(query)) is not None:
-            return query, reason
-    return None
 
 
 def plan(queries: Sequence[Query], engine: str = "auto") -> list[Assignment]:
@@ -177,7 +162,7 @@ reference, nfa, stacks, stacks-cuda, pma, twigstacks, twigstacks-cuda
     """
     given = Queries.of(queries)
     unstreamed = unstreamed_of(given)
-    left = np.delete(np.arange(len(given.others)), unstreamed.numbers - len(given.plain))
+    left = np.delete(np.arange(len(given), dtype=np.int32), unstreamed.numbers)
     is_auto = is_one_of(engine, ("auto",))
     streamed = [*_divided(given, left)] if is_auto else [_named(ENGINES.named(engine), given, left)]
     return [*streamed, unstreamed] if len(unstreamed.numbers) else streamed
@@ -185,61 +170,58 @@ reference, nfa, stacks, stacks-cuda, pma, twigstacks, twigstacks-cuda
 
 def unstreamed_of(queries: Queries) -> Assignment:
     """The queries outside the streamed fragment, which lxml evaluates."""
-    others = np.array(queries.unstreamed(), np.int64) - len(queries.plain)
-    return _assigned(lxml.ENGINE, queries, 0, others)
+    return _assigned(lxml.ENGINE, queries, queries.unstreamed.astype(np.int32))
 
 
-def _assigned(engine: Engine, queries: Queries, plain: int, others: Indices) -> Assignment:
-    """All plain queries or none, and some others, counted from the first one."""
-    numbers = np.concatenate([np.arange(plain), len(queries.plain) + others]).astype(np.int32)
+def _assigned(engine: Engine, queries: Queries, numbers: Int32) -> Assignment:
+    """Some queries, by ascending numbers, for an engine."""
     if len(numbers) == len(queries):
         return Assignment(engine, queries, numbers)
-    return Assignment(engine, queries.part(plain > 0, others), numbers)
+    return Assignment(engine, queries.part(numbers), numbers)
 
 
-def reason_of(query: Query) -> str:
+def engine_of(query: Query) -> str:
     """Which engine answers a query, and why not those before it.
 
     >>> from tamis.language.xpath import parse
-    >>> reason_of(parse("//a")), reason_of(parse("//a[name() = 'b']"))
+    >>> engine_of(parse("//a")), engine_of(parse("//a[name() = 'b']"))
     ('automaton', 'reference (not automaton: it calls name())')
     """
     refusals = []
     for engine in AUTOMATIC:
-        if (reason := engine.refuses(query)) is None:
+        if (reason := reason_of(engine, query)) is None:
             break
         refusals.append(f"not {engine.name}: {reason}")
     return f"{engine.name} ({'; '.join(refusals)})" if refusals else engine.name
 
 
-def _named(engine: Engine, queries: Queries, others: Indices) -> Assignment:
-    """The plain queries and some others, for the engine that the caller named."""
-    result = _assigned(engine, queries, len(queries.plain), others)
-    if engine.is_automatic and (refused := _first_refused(engine, result.queries)) is not None:
-        raise refusal(engine.name, *refused)
+def _named(engine: Engine, queries: Queries, numbers: Int32) -> Assignment:
+    """Some queries for the engine that the caller named."""
+    result = _assigned(engine, queries, numbers)
+    if engine.is_automatic and (refused := engine.refuses(result.queries)):
+        number = min(refused)
+        raise refusal(engine.name, result.queries[number], refused[number])
     log.info("engine %s: named by the caller", engine.name)
     return result
 
 
-def _divided(queries: Queries, left: Indices) -> Iterator[Assignment]:
-    """The plain queries and some others, each for the first engine that takes it.
+def _divided(queries: Queries, left: Int32) -> Iterator[Assignment]:
+    """Some queries, each for the first engine that takes it.
 
     There is an assignment though there are none: its engine compares documents with a DTD.
     """
-    plain_left = len(queries.plain)
-    is_empty = not plain_left and not len(left)
+    is_empty = not len(left)
     for engine in AUTOMATIC:
-        reasons = [engine.refuses(queries.others[number]) for number in left.tolist()]
-        is_mine = np.array([reason is None for reason in reasons], np.bool_)
+        part = _assigned(engine, queries, left)
+        refused = engine.refuses(part.queries)
+        is_mine = np.ones(len(left), np.bool_)
+        is_mine[list(refused)] = False
         mine, left = left[is_mine], left[~is_mine]
-        plain = plain_left if engine.takes_plain else 0
-        plain_left -= plain
-        if plain or len(mine) or is_empty:
-            yield _assigned(engine, queries, plain, mine)
-            log.info("engine %s: %d of %d queries", engine.name, plain + len(mine), len(queries))
-        for reason, count in Counter(filter(None, reasons)).items():
+        if len(mine) or is_empty:
+            yield _assigned(engine, queries, mine)
+            log.info("engine %s: %d of %d queries", engine.name, len(mine), len(queries))
+        for reason, count in Counter(refused.values()).items():
             log.info("engine %s does not run %d of them: %s", engine.name, count, reason)
-        if not plain_left and not len(left):
+        if not len(left):
             break
-    assert not plain_left, "some engine takes the plain ones"
     assert not len(left), "reference takes all that is streamed"

@@ -209,7 +209,7 @@ def _assignments(
             return open_automaton(program, cache_bytes, load_cache(cache_path(path), saved))
 
         automaton = AUTOMATON._replace(searcher=searcher)
-        part = queries.part(False, own) if len(others) else queries
+        part = queries.part(own) if len(others) else queries
         assignments.append((Assignment(automaton, part, own), saved.program))
     if len(others) or not assignments:
         parsed = [queries[number] for number in others.tolist()]  # once, for all that read them

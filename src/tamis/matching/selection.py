@@ -149,10 +149,7 @@ class EngineResult:
         """Whether the engine recorded which nodes a query selects."""
         if self.matches.occurrences is None:
             return False
-        queries = self.assignment.queries
-        if own < len(queries.plain):
-            return queries.is_path(own)
-        return self.assignment.engine.locates(queries[own])
+        return self.assignment.engine.locates(self.assignment.queries.words(own))
 
     def occurrences(self, document: int) -> DocumentOccurrences:
         """What the engine recorded in a document."""

@@ -14,7 +14,19 @@ from tamis.core.kernel import kernel
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language import model as ast
+from tamis.language.table import (
+    COUNT,
+    FUNCTION_SHIFT,
+    KIND_BITS,
+    LENGTH,
+    LOCAL_NAME,
+    NAME,
+    NORMALIZED,
+    OPERATORS,
+    QueryTable,
+)
 from tamis.language.values import COMPARISONS, normalize_space, xpath_number
+from tamis.matching.engine import Refused
 
 Mask = NDArray[np.bool_]
 
@@ -53,6 +65,26 @@ def question_of(
         value = value.text
     text = literal.encode() if isinstance(literal, str) else literal
     return value, Question(tuple(dict.fromkeys(functions)), operator, text)
+
+
+def asked(table: QueryTable, asks: int, literal: int) -> Question:
+    """What the words ``ASKS`` and ``LITERAL`` ask of a string.
+
+    Raises:
+        Refused: they ask for a name, or a number of nodes.
+    """
+    payload = asks >> KIND_BITS
+    functions = payload >> FUNCTION_SHIFT
+    if functions & COUNT:
+        raise Refused("it calls count()")
+    if functions & (NAME | LOCAL_NAME):
+        raise Refused("it calls local-name()" if functions & LOCAL_NAME else "it calls name()")
+    names = [name for bit, name in _FUNCTIONS.items() if functions & bit]
+    operator = OPERATORS[payload & (1 << FUNCTION_SHIFT) - 1]
+    return Question(tuple(names), operator, table.literal(literal))
+
+
+_FUNCTIONS = {NORMALIZED: "normalize-space", LENGTH: "string-length"}
 
 
 def mask_of(indices: Int64, count: int) -> Mask:

@@ -9,7 +9,7 @@ from tamis.matching.engine import Engine, locates_nothing
 from tamis.schema.prune import Heuristics
 
 if TYPE_CHECKING:
-    from tamis.language.model import Query
+    from tamis.language.queries import Queries
     from tamis_papers.pma.execute import PmaSearcher
     from tamis_papers.pma.program import PmaOptions, PmaProgram
 
@@ -18,11 +18,11 @@ __all__ = ["ENGINE", "PmaOptions", "compile_queries", "open_pma", "refuses"]
 __getattr__ = importing(__name__, {"PmaOptions": "program"})
 
 
-def refuses(query: Query) -> str | None:
+def refuses(queries: Queries) -> dict[int, str]:
     """See :func:`tamis_papers.pma.compile.refuses`."""
     from tamis_papers.pma.compile import refuses  # noqa: PLC0415 - few name this engine
 
-    return refuses(query)
+    return refuses(queries)
 
 
 def compile_queries(*arguments: Any, **options: Any) -> PmaProgram:
@@ -46,7 +46,6 @@ ENGINE = Engine(
     compile=compile_queries,
     searcher=open_pma,
     is_automatic=False,
-    takes_plain=True,
     heuristics=Heuristics(filters_max=1 << 14, steps_max=1 << 17),
     locates=locates_nothing,
 )

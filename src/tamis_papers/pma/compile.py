@@ -15,6 +15,7 @@ from tamis.core.arrays import Int32, Int64, distinct, flat_indices, freeze, star
 from tamis.core.kernel import ahocorasick
 from tamis.language.filters import ANY, Labels, is_open
 from tamis.language.model import Query
+from tamis.language.queries import Queries
 from tamis.matching.engine import refusal
 from tamis.matching.filters import Filters, filters_of
 from tamis.schema.prune import Pruner
@@ -109,19 +110,21 @@ _NOT_LINEAR = (
 )
 
 
-def refuses(query: Query) -> str | None:
-    """Why a query cannot be run without a DTD, or None where it can.
+def refuses(queries: Queries) -> dict[int, str]:
+    """Which queries cannot be run without a DTD, and why.
 
     >>> from tamis.language.xpath import parse
-    >>> refuses(parse("//a/b")), refuses(parse("//a/*"))
-    (None, 'it has a *, and there is no DTD that says what it may be: give one')
+    >>> refuses(Queries.of([parse("//a/b"), parse("//a/*")]))
+    {1: 'it has a *, and there is no DTD that says what it may be: give one'}
     """
     labels = Labels()
-    found = labels.filters(query)
-    if found is None:
-        return _NOT_LINEAR
-    codes = [code for filter in found for code in filter]
-    return _of_labels({code >> 1 for code in codes}, labels.names, has_dtd=False)
+    refused: dict[int, str] = {}
+    for number, found in enumerate(labels.each(queries.table)):
+        used = {code >> 1 for filter in found or () for code in filter}
+        reason = _of_labels(used, labels.names, has_dtd=False) if found else _NOT_LINEAR
+        if reason is not None:
+            refused[number] = reason
+    return refused
 
 
 def _of_labels(labels: set[int], names: Sequence[str], has_dtd: bool) -> str | None:

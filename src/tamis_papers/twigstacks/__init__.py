@@ -12,6 +12,7 @@ from tamis.matching.engine import Engine, locates_nothing
 
 if TYPE_CHECKING:
     from tamis.language.model import Query
+    from tamis.language.queries import Queries
     from tamis_papers.twigstacks.execute import TwigSearcher
     from tamis_papers.twigstacks.program import TwigOptions, TwigProgram
 
@@ -20,11 +21,11 @@ __all__ = ["CUDA", "ENGINE", "TwigOptions", "twigstacks", "twigstacks_cuda"]
 __getattr__ = importing(__name__, {"TwigOptions": "program"})
 
 
-def refuses(query: Query) -> str | None:
+def refuses(queries: Queries) -> dict[int, str]:
     """See :func:`tamis_papers.twigstacks.compile.refuses`."""
     from tamis_papers.twigstacks.compile import refuses  # noqa: PLC0415 - few name this engine
 
-    return refuses(query)
+    return refuses(queries)
 
 
 def twigstacks(options: TwigOptions | None = None) -> Engine:
@@ -49,7 +50,6 @@ def _engine(name: str, refuses: Any, compile: Any, searcher: Any) -> Engine:
         compile=compile,
         searcher=searcher,
         is_automatic=False,
-        takes_plain=False,
         heuristics=None,
         locates=locates_nothing,
     )
@@ -70,8 +70,10 @@ def _open(program: TwigProgram, _cache_bytes: int) -> TwigSearcher:
     return TwigSearcher(program)
 
 
-def _refuses_on_gpu(query: Query) -> str | None:
-    return refuses(query) if gpu.has_gpu() else gpu.no_gpu(_CUDA, _OTHER)
+def _refuses_on_gpu(queries: Queries) -> dict[int, str]:
+    if gpu.has_gpu():
+        return refuses(queries)
+    return dict.fromkeys(range(len(queries)), gpu.no_gpu(_CUDA, _OTHER))
 
 
 def _compile_for_gpu(queries: Sequence[Query], options: TwigOptions | None) -> TwigProgram:

@@ -10,7 +10,8 @@ import numpy as np
 from tamis.core.arrays import freeze, starts_of
 from tamis.core.errors import EngineRefused
 from tamis.language.model import Query
-from tamis.matching.engine import refusal
+from tamis.language.queries import Queries
+from tamis.matching.engine import Refused
 from tamis.matching.engines.stacks import read
 from tamis.matching.engines.stacks.read import Node, Twig
 from tamis_papers.twigstacks import layout as at
@@ -25,17 +26,19 @@ _NOT_A_TWIG = {
 }
 
 
-def refuses(query: Query) -> str | None:
-    """Why a query is no twig of the paper's grammar (Figure 1), or None where it is.
+def refuses(queries: Queries) -> dict[int, str]:
+    """Which queries are no twigs of the paper's grammar (Figure 1), and why.
 
     >>> from tamis.language.xpath import parse
-    >>> refuses(parse("//a[b//*]/c")), refuses(parse("//a[not(b)]")), refuses(parse("/a[@b]"))
-    (None, 'it has or, not() or a union', 'it asks for attributes or text')
+    >>> refuses(Queries.of([parse("//a[b//*]/c"), parse("//a[not(b)]"), parse("/a[@b]")]))
+    {1: 'it has or, not() or a union', 2: 'it asks for attributes or text'}
     """
-    try:
-        return _refuses_twig(read.twig_of(query))
-    except read.Refused as refused:
-        return str(refused)
+    refused: dict[int, str] = {}
+    for number, twig in enumerate(read.twigs_of(queries)):
+        reason = str(twig) if isinstance(twig, Refused) else _refuses_twig(twig)
+        if reason is not None:
+            refused[number] = reason
+    return refused
 
 
 def _refuses_twig(twig: Twig) -> str | None:
@@ -63,15 +66,7 @@ def compile_queries(
     >>> program.names, program.arrays.child_starts
     ((('', 'a'), ('', 'b'), ('', 'c')), array([2, 3, 4, 6, 7, 7, 7, 7], dtype=int32))
     """
-    twigs: list[Twig] = []
-    try:
-        for twig in read.twigs_of(queries):
-            if (reason := _refuses_twig(twig)) is not None:
-                raise read.Refused(reason)
-            twigs.append(twig)
-    except read.Refused as refused:
-        raise refusal("twigstacks", queries[len(twigs)], str(refused)) from None
-    return program_of(twigs, options)
+    return program_of(read.checked_twigs("twigstacks", queries, _refuses_twig), options)
 
 
 def program_of(twigs: Sequence[Twig], options: TwigOptions = DEFAULT_OPTIONS) -> TwigProgram:

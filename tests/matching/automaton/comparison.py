@@ -15,16 +15,18 @@ from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import ALL_NAMES, Projection, Vocabulary
+from tamis.language.lower import Lowering
 from tamis.language.model import Query
 from tamis.language.plain.reader import PlainReader
 from tamis.language.printer import print_query
 from tamis.language.queries import ParseOptions, Queries
 from tamis.language.xpath import parse
-from tamis.matching.engine import Searcher
+from tamis.matching.engine import Searcher, reason_of
 from tamis.matching.engines import reference
-from tamis.matching.engines.automaton import compile_queries, refuses
+from tamis.matching.engines.automaton import ENGINE, compile_queries
 from tamis.matching.engines.automaton.compile import arrays, freeze
 from tamis.matching.engines.automaton.execute import Automaton
+from tests.support.bulk import read_in_bulk
 
 STRUCTURE = Projection(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
 """More than any query asks for that the automaton answers."""
@@ -138,13 +140,13 @@ class Comparison:
             patch.multiple(arrays, GRID_RULES=1, SPARSEST=1 << 40),
         ):
             bulk, numbers = in_bulk(queries)
+            self.plain += read_in_bulk(bulk)
             indexed = compile_queries(bulk)
         with patch.multiple(arrays, MANY_CONSTANTS=1, POPULAR=1 << 30):
             sparse_program = compile_queries(bulk)
         programs = dict(zip(PROGRAMS, (program, indexed, sparse_program), strict=True))
         self.sliced += len(indexed.arrays.sliced)
         self.sparse += int(np.bitwise_count(sparse_program.arrays.sparse).sum())
-        self.plain += len(bulk.plain)
         lean = Parser(Vocabulary(), program.projection, DEFAULT_LIMITS)
         for way in several:
             automaton = Automaton(programs[way.program], way.cache_bytes)
@@ -179,12 +181,16 @@ def in_bulk(queries: Sequence[Query]) -> tuple[Queries, list[int]]:
     reader = PlainReader(namespaces)
     read = reader.read(np.frombuffer(b"".join(data), np.uint8), starts, ends).tolist()
     plain = reader.queries()
-    others = [query for query, number in zip(queries, read, strict=True) if number < 0]
-    examples = np.array([read.index(number) for number in range(len(plain))], np.int32)
+    others = [place for place, number in enumerate(read) if number < 0]
+    lowering = Lowering(plain)
+    for place in others:
+        lowering.append(queries[place])
     behind = count(len(plain))
     numbers = [next(behind) if number < 0 else number for number in read]
+    examples = np.array([*map(read.index, range(len(plain))), *others], np.int32)
+    known = {numbers[place]: queries[place] for place in others}
     options = ParseOptions(namespaces, "refuse", DEFAULT_LIMITS)
-    return Queries(plain, others, texts, examples, options), numbers
+    return Queries(texts, examples, options, known, lowering.table()), numbers
 
 
 def supported(texts: Sequence[str], namespaces: Mapping[str, str]) -> dict[str, Query]:
@@ -195,6 +201,6 @@ def supported(texts: Sequence[str], namespaces: Mapping[str, str]) -> dict[str, 
             query = parse(text, namespaces)
         except SubscriptionError:
             continue
-        if refuses(query) is None:
+        if reason_of(ENGINE, query) is None:
             result[text] = query
     return result

@@ -9,6 +9,7 @@ import pytest
 
 from tamis.core.errors import EngineRefused
 from tamis.language.filters import Labels
+from tamis.matching.engine import reason_of
 from tamis.matching.engines import nfa
 from tamis.matching.engines.nfa.layout import PARENT
 from tamis.matching.engines.nfa.states import Nfa
@@ -75,6 +76,6 @@ def test_a_query_that_is_refused_names_its_engine() -> None:
     ],
 )
 def test_refusals(expression: str, reason: str | None) -> None:
-    found = nfa.refuses(*queries([expression]))
+    found = reason_of(nfa.ENGINE, *queries([expression]))
     assert (found is None) == (reason is None)
     assert reason is None or reason in str(found)

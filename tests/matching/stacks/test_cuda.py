@@ -9,6 +9,7 @@ import pytest
 from tamis.core import gpu
 from tamis.core.errors import MissingExtra
 from tamis.language.xpath import parse
+from tamis.matching.engine import reason_of
 from tamis.matching.engines.stacks import CUDA
 from tests.support.processes import printed
 
@@ -39,7 +40,7 @@ def test_ptx() -> None:
 
 def test_refused_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "find_spec", lambda name: None)
-    refused = CUDA.refuses(parse("//a"))
+    refused = reason_of(CUDA, parse("//a"))
     assert refused is not None
     assert refused.startswith("the engine stacks-cuda needs a CUDA GPU and its driver")
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[cuda\]'"):

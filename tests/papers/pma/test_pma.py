@@ -9,10 +9,11 @@ import tamis
 from tamis.core.errors import EngineRefused
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
+from tamis.matching.engine import reason_of
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import parse_dtd
-from tamis_papers.pma import PmaOptions, compile_queries, open_pma, refuses
+from tamis_papers.pma import ENGINE, PmaOptions, compile_queries, open_pma
 from tamis_papers.pma.program import FULL_GOTO_MAX, Pma
 from tests.papers.pma.variants import OPTIONS, answers, matchings, parsed, queries_of
 
@@ -221,7 +222,7 @@ def test_refused(query: str, reason: str) -> None:
     with pytest.raises(EngineRefused, match=reason) as raised:
         compile_queries([parse("//a"), parse(query), parse("//*")])
     assert str(raised.value).startswith("pma does not: ")
-    said = refuses(parse(query))
+    said = reason_of(ENGINE, parse(query))
     assert said is not None
     assert said in str(raised.value)
 

@@ -11,6 +11,7 @@ import pytest
 from tamis.core import gpu
 from tamis.core.errors import EngineRefused
 from tamis.language.xpath import parse
+from tamis.matching.engine import reason_of
 from tamis.matching.engines.reference import ENGINE as REFERENCE
 from tamis_papers import twigstacks
 from tamis_papers.twigstacks import TwigOptions
@@ -196,7 +197,7 @@ def test_ablations(modelled: list[dict[str, Any]]) -> None:
 def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "find_spec", lambda name: None)
     assert not gpu.has_gpu()
-    refused = twigstacks.CUDA.refuses(parse("//a"))
+    refused = reason_of(twigstacks.CUDA, parse("//a"))
     assert refused is not None
     assert refused.startswith("the engine twigstacks-cuda needs a CUDA GPU")
 

@@ -30,7 +30,7 @@ class Stacks:
     """The naive version: a row of cells for each level; one rule may be as printed."""
 
     def __init__(self, twig: str, rule: str) -> None:
-        self.nodes = read.twig_of(parse(twig))
+        self.nodes = next(read.twigs_of([parse(twig)]))
         self.rule = rule
         self.children = [
             [c for c in range(1, len(self.nodes)) if self.nodes[c].parent == node]

@@ -32,7 +32,6 @@ ENGINE = Engine(
     compile=compile_queries,
     searcher=open_automaton,
     is_automatic=True,
-    takes_plain=True,
     heuristics=Heuristics(wildcards="only-parent", descendants="single"),
     locates=locates,
 )

@@ -33,11 +33,12 @@ def _searcher(program: LxmlProgram, _cache_bytes: int) -> LxmlSearcher:
 
 ENGINE = Engine(
     name="lxml",
-    refuses=lambda query: "others are faster" if query.unstreamed is None else None,
+    refuses=lambda queries: dict.fromkeys(
+        set(range(len(queries))).difference(queries.unstreamed.tolist()), "others are faster"
+    ),
     compile=_compile,
     searcher=_searcher,
     is_automatic=True,
-    takes_plain=False,
     heuristics=None,
     locates=lambda _: True,
     nodes_projection=EVERYTHING._replace(lines=False),  # nodes are found by counting all nodes

@@ -15,13 +15,16 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.documents.vocabulary import Projection, Projections
 from tamis.language import model as ast
-from tamis.language.filters import ANY, Labels
-from tamis.matching.engine import refusal
-from tamis.matching.engines.nfa import refuses
+from tamis.language import table as t
+from tamis.language.filters import ANY, Labels, has_label
+from tamis.language.lower import lowered
+from tamis.language.queries import Queries
+from tamis.language.table import QueryTable
+from tamis.matching.engine import Refused, refusal
 from tamis.matching.engines.nfa.states import Nfa
 from tamis.matching.filters import filters_of
 from tamis.matching.projection import projection_of
-from tamis.matching.strings import Question, question_of
+from tamis.matching.strings import Question, asked
 from tamis.schema.prune import Pruner
 from tamis.schema.twigs import prune_query
 
@@ -59,33 +62,40 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class ValueIs:
-    """One of the strings of a source passes a question; or, without one, there is a string."""
+class NthInside:
+    """A condition holds for the child that is the n-th of those that reached a state.
 
-    source: Source
-    question: Question | None
+    Attributes:
+        stages: one after the other, conditions of the children that are counted, and n.
+    """
+
+    state: int
+    stages: tuple[tuple[int, int], ...]
+    condition: int
 
 
 @dataclass(frozen=True, slots=True)
-class FirstIs:
-    """The first of the strings of a source, or "" where there is none, passes a question.
+class ValueIs:
+    """One of the strings of a source passes a question; or, without one, there is a string.
 
     Attributes:
-        through: the child steps that lead from the node to those that have the strings: for each
-            the state behind it, and a condition of the nodes there.
+        nth: only the n-th string is asked, if it is not 0.
     """
 
     source: Source
-    question: Question
-    through: tuple[tuple[int, int], ...]
+    question: Question | None
+    nth: int = 0
 
 
-Condition = Combination | Inside | ValueIs | FirstIs
+Condition = Combination | Inside | NthInside | ValueIs
 
-Steps = tuple[ast.Step, ...]
 OWN = Source(ast.Axis.SELF, ast.KindTest.NODE)
 TEXTS = Source(ast.Axis.CHILD, ast.KindTest.TEXT)
 DOCUMENT_STATE = 0
+STEPS_MAX = 120
+"""Steps of a query that is more than filters: they are evaluated inside each other."""
+WORDS_MAX = 1 << 12
+"""Words of such a query; each // before a position doubles what is behind."""
 NEVER, ALWAYS = 0, 1
 """The numbers of the two empty combinations."""
 
@@ -93,50 +103,43 @@ NEVER, ALWAYS = 0, 1
 class Conditions:
     """Conditions, each once, under numbers; their paths are put into the NFA.
 
+    >>> from tamis.language.lower import lowered
     >>> from tamis.language.xpath import parse
-    >>> conditions = Conditions(Nfa(), Labels())
-    >>> number = conditions.add(parse("//a[b]").expression, DOCUMENT_STATE)
+    >>> table = lowered(map(parse, ["//a[b]", "//a[b][true()]"]))
+    >>> conditions = Conditions(Nfa(), Labels(), table)
+    >>> number = conditions.add(0)
     >>> conditions[number]
     Inside(state=2, descends=True, condition=2)
     >>> conditions[2]
     Inside(state=3, descends=False, condition=1)
-    >>> conditions.add(parse("//a[b][true()]").expression, DOCUMENT_STATE) == number
+    >>> conditions.add(1) == number
     True
     """
 
-    def __init__(self, nfa: Nfa, labels: Labels) -> None:
-        self._nfa, self._labels = nfa, labels
+    def __init__(self, nfa: Nfa, labels: Labels, table: QueryTable = t.NO_QUERIES) -> None:
+        self._nfa, self._labels, self.table = nfa, labels, table
         self._rows: list[Condition] = [Combination("or", ()), Combination("and", ())]
         self._numbers: dict[Condition, int] = {row: n for n, row in enumerate(self._rows)}
+        self._words: list[int] = []
 
     def __getitem__(self, number: int) -> Condition:
         return self._rows[number]
 
-    def add(self, expression: ast.Expression, state: int) -> int:
-        """The condition that an expression is true at the nodes of a state."""
-        match expression:
-            case ast.Exists(paths):
-                return self._combined("or", (self._path(path, state, None) for path in paths))
-            case ast.Compare(operator, ast.Nodes(paths) as value, literal):
-                _, question = question_of(value, operator, literal)
-                return self._combined("or", (self._path(path, state, question) for path in paths))
-            case ast.Compare(operator, value, literal):
-                return self._first(value, state, operator, literal)
-            case ast.Contains(text, literal):
-                return self._first(text, state, "contains", literal)
-            case ast.StartsWith(text, literal):
-                return self._first(text, state, "starts-with", literal)
-            case ast.Constant(value):
-                return ALWAYS if value else NEVER
-            case ast.Not(operand):
-                inner = self.add(operand, state)
-                if inner in (NEVER, ALWAYS):
-                    return ALWAYS + NEVER - inner
-                return self._number(Combination("not", (inner,)))
-            case ast.And(operands):
-                return self._combined("and", (self.add(operand, state) for operand in operands))
-            case ast.Or(operands):
-                return self._combined("or", (self.add(operand, state) for operand in operands))
+    def add(self, query: int) -> int:
+        """The condition, of the document, that a query of the table is true.
+
+        Raises:
+            Refused: the engine cannot run it.
+        """
+        self._words = self.table.words(query)
+        steps = sum(word & t.KIND_MASK == t.STEP for word in self._words)
+        if steps > STEPS_MAX:
+            raise Refused(f"it has more than {STEPS_MAX} steps, with predicates")
+        if self.table.part(np.array([query])).extents()[0][0] > WORDS_MAX:
+            raise Refused("it has // before too many positions")
+        stages, condition, _ = self._level(0, DOCUMENT_STATE)
+        assert not stages, "a position is one of a step"
+        return condition
 
     def _number(self, row: Condition) -> int:
         found = self._numbers.get(row)
@@ -152,38 +155,116 @@ class Conditions:
             return decisive
         return numbers[0] if len(numbers) == 1 else self._number(Combination(operator, numbers))
 
-    # -- paths -------------------------------------------------------------------------------------
+    # -- words -------------------------------------------------------------------------------------
 
-    def _path(self, path: ast.Path, state: int, question: Question | None) -> int:
-        """The condition that a path leads from a node to one whose string passes a question."""
-        assert not path.absolute or state == DOCUMENT_STATE, "the language has none in predicates"
-        return self._steps(ast.without_here(path.steps), state, question)
+    def _kind(self, place: int) -> int:
+        return self._words[place] & t.KIND_MASK if place < len(self._words) else t.END
 
-    def _steps(self, steps: Steps, state: int, question: Question | None) -> int:
-        descends = False
-        while steps and steps[0] == ast.DESCEND:
-            descends, steps = True, steps[1:]
-        if not steps:
-            return ALWAYS if question is None else self._number(ValueIs(OWN, question))
-        step, behind = steps[0], steps[1:]
-        descends |= step.axis is ast.Axis.DESCENDANT
-        if step.axis is ast.Axis.SELF:
-            return self._node(step, behind, state, question)
-        if step.axis is ast.Axis.ATTRIBUTE or step.test is ast.KindTest.TEXT:
-            is_attribute = step.axis is ast.Axis.ATTRIBUTE
-            source = Source(step.axis, step.test) if is_attribute else TEXTS
-            leaf = self._number(ValueIs(source, question))
-            if not descends:
-                return leaf
-            return self._combined("or", [leaf, self._inside(self._step(state, ANY, True), leaf)])
-        target = self._step(state, self._label(step), descends)
-        return self._inside(target, self._node(step, behind, target, question))
+    def _level(self, place: int, state: int) -> tuple[list[tuple[int, int]], int, int]:
+        """What is asked of the nodes of a state by all items up to an END.
 
-    def _node(self, step: ast.Step, behind: Steps, state: int, question: Question | None) -> int:
-        """The condition that a step's predicates hold at a node, and the steps behind it too."""
-        predicates = (p for p in step.predicates if not isinstance(p, ast.Position))  # refused
-        inner = [self.add(predicate, state) for predicate in predicates]
-        return self._combined("and", [*inner, self._steps(behind, state, question)])
+        Returns positions, each with a condition that is before it; the condition that is left; and
+        the place behind the END.
+        """
+        stages: list[tuple[int, int]] = []
+        found: list[int] = []
+        while (kind := self._kind(place)) != t.END:
+            if kind == t.NTH:
+                stages.append((self._combined("and", found), self._words[place] >> t.KIND_BITS))
+                found = []
+                place += 1
+            else:
+                condition, place = self._item(place, state)
+                found.append(condition)
+        return stages, self._combined("and", found), place + 1
+
+    def _item(self, place: int, state: int) -> tuple[int, int]:
+        """The condition that an item holds at the nodes of a state, and the place behind it."""
+        kind = self._kind(place)
+        if kind == t.STEP:
+            return self._step(place, state)
+        if kind == t.ASKS:
+            question = asked(self.table, *self._words[place : place + 2])
+            return self._number(ValueIs(OWN, question)), place + 2
+        if kind != t.ANY:
+            _, condition, place = self._level(place + 1, state)
+            return self._negated(condition) if kind == t.NOT else condition, place
+        found: list[int] = []
+        place += 1
+        while self._kind(place) != t.END:
+            condition, place = self._item(place, state)
+            found.append(condition)
+        return self._combined("or", found), place + 1
+
+    def _negated(self, condition: int) -> int:
+        if condition in (NEVER, ALWAYS):
+            return ALWAYS + NEVER - condition
+        return self._number(Combination("not", (condition,)))
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def _step(self, place: int, state: int) -> tuple[int, int]:
+        """The condition that a step leads from the nodes of a state to one as asked."""
+        flags = self._words[place] >> t.KIND_BITS
+        is_attribute, test = self.table.tests[flags >> t.TEST_SHIFT]
+        if flags & t.COUNTED:
+            raise Refused("it calls count()")
+        if flags & t.FIRST:
+            raise Refused("the first of several nodes is asked for, and they are not just children")
+        if flags & t.ITSELF:
+            return self._itself(place, state, flags, test)
+        if is_attribute or test is ast.KindTest.TEXT:
+            source = Source(ast.Axis.ATTRIBUTE, test) if is_attribute else TEXTS
+            leaf, place = self._leaf(place + 1, source)
+            if flags & t.BELOW and leaf != NEVER:
+                below = self._inside(self._target(state, ANY, True), leaf)
+                leaf = self._combined("or", [leaf, below])
+            return leaf, place
+        if not isinstance(test, ast.NameTest):
+            raise Refused("it has a step to node()")
+        if not has_label(test):
+            raise Refused("it asks for a name in any namespace, or for all names in none")
+        target = self._target(state, self._labels.of_test(test), bool(flags & t.BELOW))
+        stages, condition, place = self._level(place + 1, target)
+        if not stages:
+            return self._inside(target, condition), place
+        if NEVER in (condition, *(inner for inner, _ in stages)):
+            return NEVER, place
+        return self._number(NthInside(target, tuple(stages), condition)), place
+
+    def _itself(self, place: int, state: int, flags: int, test: ast.NodeTest) -> tuple[int, int]:
+        """The condition of a step to where it begins, and perhaps to what is inside."""
+        if test is not ast.KindTest.NODE:
+            descends = flags & t.BELOW
+            raise Refused(f"it has a {'descendant-or-self' if descends else 'self'}:: with a name")
+        _, here, behind = self._level(place + 1, state)
+        if not flags & t.BELOW:
+            return here, behind
+        # What a child step leads on from is an element.
+        following = self._words[place + 1]
+        is_step = following & t.KIND_MASK == t.STEP
+        if not is_step or following >> t.KIND_BITS & t.ITSELF:
+            raise Refused("a // leads to nodes of any kind")
+        below = self._target(state, ANY, True)
+        _, inside, behind = self._level(place + 1, below)
+        return self._combined("or", [here, self._inside(below, inside)]), behind
+
+    def _leaf(self, place: int, source: Source) -> tuple[int, int]:
+        """The condition that one of the strings of a source is as asked."""
+        nth, question = 0, None
+        if self._kind(place) == t.NTH:
+            nth = self._words[place] >> t.KIND_BITS
+            place += 1
+        if self._kind(place) == t.ASKS:
+            question = asked(self.table, *self._words[place : place + 2])
+            place += 2
+        if self._kind(place) == t.END:
+            return self._number(ValueIs(source, question, nth)), place + 1
+        if [self._kind(place + i) for i in range(3)] == [t.ANY, t.END, t.END]:
+            return NEVER, place + 3
+        if self._kind(place) == t.STEP:
+            raise Refused("a step goes on from an attribute or a text node")
+        raise Refused("an attribute or a text node has a predicate")
 
     def _inside(self, state: int, condition: int) -> int:
         """The condition that one holds for a node further down, which reached a state."""
@@ -191,32 +272,24 @@ class Conditions:
             return NEVER
         return self._number(Inside(state, self._nfa.descends(state), condition))
 
-    def _step(self, state: int, label: int, descends: bool) -> int:
+    def _target(self, state: int, label: int, descends: bool) -> int:
         """The state behind a step, which is watched from now on."""
         target = self._nfa.step(state, label << 1 | descends)
         self._nfa.watch([state, target])
         return target
 
-    def _label(self, step: ast.Step) -> int:
-        assert isinstance(step.test, ast.NameTest)
-        return self._labels.of_test(step.test)
 
-    def _first(self, value: ast.Value, state: int, operator: str, literal: str | float) -> int:
-        """The condition that the first node of a path passes a question, after functions."""
-        value, question = question_of(value, operator, literal)
-        assert isinstance(value, ast.StringOf)
-        source, through = OWN, []
-        for step in ast.without_here(value.path.steps):
-            if step.axis is ast.Axis.ATTRIBUTE:
-                source = Source(ast.Axis.ATTRIBUTE, step.test)
-            elif step.test is ast.KindTest.TEXT:
-                source = TEXTS
-            else:
-                state = self._step(state, self._label(step), False)
-                through.append((state, self._node(step, (), state, None)))
-        if source == OWN and not through:
-            return self._number(ValueIs(OWN, question))
-        return self._number(FirstIs(source, question, tuple(through)))
+def reasons(queries: Queries) -> dict[int, str]:
+    """Which queries the engine cannot run, and why."""
+    labels, table = Labels(), queries.table
+    refused: dict[int, str] = {}
+    for number, filters in enumerate(labels.each(table)):
+        if filters is None:
+            try:
+                Conditions(Nfa(), labels, table).add(number)
+            except Refused as reason:
+                refused[number] = str(reason)
+    return refused
 
 
 # -- programs --------------------------------------------------------------------------------------
@@ -239,9 +312,9 @@ class NfaProgram:
         set_starts, members: the queries of each set; see ``MatchSet``.
 
     >>> from tamis.language.xpath import parse
-    >>> program = NfaProgram([parse("/a/b"), parse("/a//c"), parse("/a[b]")])
+    >>> program = NfaProgram([parse("/a/b"), parse("/a//c"), parse("/a[b]/d")])
     >>> len(program.nfa), program.twigs
-    (5, [(2, 3)])
+    (6, [(2, 5)])
     """
 
     def __init__(self, queries: Sequence[ast.Query], pruner: Pruner | None = None) -> None:
@@ -270,23 +343,27 @@ class NfaProgram:
 
     def _add(self, query: ast.Query, pruner: Pruner | None) -> int:
         """Add a query that is more than filters; return how many sets it has become."""
-        if (reason := refuses(query)) is not None:
-            raise refusal("nfa", query, reason)
+        table = lowered([query])
+        try:
+            Conditions(Nfa(), self.labels, table).add(0)
+        except Refused as reason:
+            raise refusal("nfa", query, str(reason)) from None
         # What was pruned away is read too: documents that violate the DTD need it.
         self._projections.add(projection_of(query.expression))
         if pruner is not None:
-            pruned = prune_query(query, pruner)
-            filters = self.labels.filters(pruned)
+            pruned = Queries.of([prune_query(query, pruner)])
+            (filters,) = self.labels.each(pruned.table)
             if filters is not None:
                 distinct = list(dict.fromkeys(filters))
                 self.nfa.accept(self.nfa.add(distinct))
                 return len(distinct)
-            if refuses(pruned) is None:
-                query = pruned
-        if query.expression == ast.Constant(False):
-            return 0
+            if not reasons(pruned):
+                table = pruned.table
         self.nfa.watch([DOCUMENT_STATE])
-        condition = self.conditions.add(query.expression, DOCUMENT_STATE)
+        self.conditions.table = table
+        condition = self.conditions.add(0)
+        if condition == NEVER:
+            return 0
         self.twigs.append((self.nfa.sets, condition))
         self.nfa.accept(np.full(1, -1, np.int32))
         return 1

@@ -128,33 +128,33 @@ class Evaluation:
                 return result
             case given.Inside(inner, descends, asked):
                 return self._inside(state, inner, descends, asked)
-            case given.ValueIs(source, question):
+            case given.NthInside(inner, stages, asked):
+                return self._nth_inside(count, inner, stages, asked)
+            case given.ValueIs(source, question, nth):
                 if question is None:
                     owners, _ = self._nodes(state, source)
+                    passes = np.arange(len(owners))
                 else:
                     owners, strings = self._strings_of(state, source)
-                    owners = owners[strings.find(question)]
-                return mask_of(owners, count)
-            case given.FirstIs() as first:
-                return self._first(state, first)
+                    passes = strings.find(question)
+                if nth:
+                    passes = passes[_ranks(owners)[passes] == nth]
+                return mask_of(owners[passes], count)
 
-    def _first(self, state: int, condition: given.FirstIs) -> Mask:
-        """At which nodes the first string passes a question."""
-        last = condition.through[-1][0] if condition.through else state
-        owners, strings = self._strings_of(last, condition.source)
-        nodes = self._of(last)[owners]
-        counts = np.ones(len(nodes), np.bool_)  # whether the string is one of the path's
-        for inner, asked in condition.through[::-1]:
-            mask = self.where(asked, inner)
-            counts &= mask[self._indices[nodes]] if mask is not None else False
-            nodes = self._rows[nodes, at.ABOVE]
-        passes = mask_of(strings.find(condition.question), len(nodes))
-        # Child steps lead from nodes in document order to nodes in document order.
-        _, firsts = np.unique(nodes[counts], return_index=True)
-        empty_passes = len(Strings([b""]).find(condition.question)) > 0
-        result = np.full(len(self._of(state)), empty_passes)
-        result[self._indices[nodes[counts][firsts]]] = passes[counts][firsts]
-        return result
+    def _nth_inside(
+        self, count: int, inner: int, stages: tuple[tuple[int, int], ...], condition: int
+    ) -> Mask | None:
+        """Of which of ``count`` nodes the child at some positions is as asked."""
+        found = self._of(inner)
+        for asked, nth in (*stages, (condition, 0)):
+            if asked != given.ALWAYS:
+                mask = self.where(asked, inner)
+                if mask is None:
+                    return None
+                found = found[mask[self._indices[found]]]
+            if nth:
+                found = found[_ranks(self._rows[found, at.ABOVE]) == nth]
+        return mask_of(self._indices[self._rows[found, at.ABOVE]], count)
 
     def _inside(self, state: int, inner: int, descends: bool, condition: int) -> Mask | None:
         """Which nodes have one inside that reached a state and of which a condition is true."""
@@ -218,3 +218,12 @@ class Evaluation:
             self._attributes[source.test] = np.flatnonzero(self._values.passes(source.test)[names])
         numbers = self._attributes[source.test]
         return numbers, self.batch.attribute_event[numbers]
+
+
+def _ranks(groups: Int64) -> Int64:
+    """The how manieth of its group each item is, from 1 on."""
+    order = np.argsort(groups, kind="stable")
+    _, firsts, counts = np.unique(groups[order], return_index=True, return_counts=True)
+    ranks = np.empty(len(groups), np.int64)
+    ranks[order] = np.arange(1, len(groups) + 1) - np.repeat(firsts, counts)
+    return ranks

@@ -48,11 +48,10 @@ def _searcher(program: ReferenceProgram, _cache_bytes: int) -> ReferenceSearcher
 
 ENGINE = Engine(
     name="reference",
-    refuses=lambda _: None,
+    refuses=lambda _: {},
     compile=compile_queries,
     searcher=_searcher,
     is_automatic=True,
-    takes_plain=False,
     heuristics=None,
     locates=locates_nothing,
 )

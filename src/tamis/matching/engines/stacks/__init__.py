@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tamis.core import gpu
 from tamis.language.model import Query
-from tamis.matching.engine import Engine, locates_nothing, refusal
+from tamis.language.queries import Queries
+from tamis.matching.engine import Engine, Refused, locates_nothing
 
 if TYPE_CHECKING:
     from tamis.matching.engines.stacks.cuda import CudaStacksSearcher
@@ -17,20 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["CUDA", "ENGINE"]
 
 
-def refuses(query: Query) -> str | None:
-    """Why the engine cannot run a query, or None where it can.
+def refuses(queries: Queries) -> dict[int, str]:
+    """Which queries the engine cannot run, and why.
 
     >>> from tamis.language.xpath import parse
-    >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[2]"))
-    (None, 'it asks for a position')
+    >>> refuses(Queries.of([parse("//a[not(b)]"), parse("//a[name() = 'b']")]))
+    {1: 'it calls name()'}
     """
     from tamis.matching.engines.stacks import read  # noqa: PLC0415 - few choose this engine
 
-    try:
-        read.twig_of(query)
-    except read.Refused as refused:
-        return str(refused)
-    return None
+    twigs = enumerate(read.twigs_of(queries))
+    return {number: str(twig) for number, twig in twigs if isinstance(twig, Refused)}
 
 
 def compile_queries(queries: Sequence[Query]) -> StacksProgram:
@@ -41,12 +39,7 @@ def compile_queries(queries: Sequence[Query]) -> StacksProgram:
     """
     from tamis.matching.engines.stacks import program, read  # noqa: PLC0415 - few choose this engine
 
-    twigs: list[read.Twig] = []
-    try:
-        twigs.extend(read.twigs_of(queries))
-    except read.Refused as refused:
-        raise refusal("stacks", queries[len(twigs)], str(refused)) from None
-    return program.program_of(twigs)
+    return program.program_of(read.checked_twigs("stacks", queries))
 
 
 def _searcher(program: StacksProgram, _cache_bytes: int) -> StacksSearcher:
@@ -61,7 +54,6 @@ ENGINE = Engine(
     compile=compile_queries,
     searcher=_searcher,
     is_automatic=False,
-    takes_plain=False,
     heuristics=None,
     locates=locates_nothing,
 )
@@ -69,8 +61,10 @@ ENGINE = Engine(
 _CUDA = "stacks-cuda"
 
 
-def _refuses_on_gpu(query: Query) -> str | None:
-    return refuses(query) if gpu.has_gpu() else gpu.no_gpu(_CUDA, ENGINE.name)
+def _refuses_on_gpu(queries: Queries) -> dict[int, str]:
+    if gpu.has_gpu():
+        return refuses(queries)
+    return dict.fromkeys(range(len(queries)), gpu.no_gpu(_CUDA, ENGINE.name))
 
 
 def _compile_for_gpu(queries: Sequence[Query]) -> StacksProgram:

@@ -6,15 +6,15 @@ children hold; a child that is ``negated`` must not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tamis.language import model as ast
 from tamis.language import table as t
-from tamis.language.lower import Lowering
 from tamis.language.queries import Queries
 from tamis.language.table import QueryTable
-from tamis.matching.strings import Question
+from tamis.matching.engine import Refused, refusal
+from tamis.matching.strings import Question, asked
 
 CHILD, BELOW, SELF, GROUP, FACT, NEVER = range(6)
 """Kinds of nodes. CHILD, BELOW: about a child or a descendant of its parent's element; SELF: about
@@ -23,10 +23,6 @@ true of the element. NEVER: it never holds.
 """
 NODES_MAX = 512
 """Nodes of a twig."""
-
-
-class Refused(Exception):  # noqa: N818 - becomes a reason
-    """What the engine cannot say."""
 
 
 class Fact(NamedTuple):
@@ -65,11 +61,8 @@ ANY_ELEMENT = ast.NameTest(None, None)
 DOCUMENT = Node(0, GROUP)
 
 
-def twigs_of(queries: Sequence[ast.Query]) -> Iterator[Twig]:
-    """The twig of each query.
-
-    Raises:
-        Refused: one cannot be said.
+def twigs_of(queries: Sequence[ast.Query]) -> Iterator[Twig | Refused]:
+    """The twig of each query, or why there is none.
 
     >>> from tamis.language.xpath import parse
     >>> for node in next(twigs_of([parse("//a[b or not(@c)]")]))[1:]:
@@ -79,23 +72,29 @@ def twigs_of(queries: Sequence[ast.Query]) -> Iterator[Twig]:
     2 0 b True
     2 4 None False
     """
-    if isinstance(queries, Queries):
-        plain = queries.plain
-        yield from (simplified(_of_words(plain.words(n), plain)) for n in range(len(plain)))
-        queries = queries.others
-    yield from map(twig_of, queries)
+    table = Queries.of(queries).table
+    for number in range(len(table)):
+        try:
+            yield simplified(_of_words(table.words(number), table))
+        except Refused as reason:
+            yield reason
 
 
-def twig_of(query: ast.Query) -> Twig:
-    """The twig of a query.
+def checked_twigs(
+    engine: str, queries: Sequence[ast.Query], check: Callable[[Twig], str | None] = lambda _: None
+) -> list[Twig]:
+    """The twig of each query, for an engine that may refuse more.
 
     Raises:
-        Refused: it cannot be said.
+        EngineRefused: a query has none, or the engine refuses it.
     """
-    lowering = Lowering()
-    number = lowering.add(query)
-    table = lowering.table()
-    return simplified(_of_words(table.words(number), table))
+    twigs: list[Twig] = []
+    for number, twig in enumerate(twigs_of(queries)):
+        reason = str(twig) if isinstance(twig, Refused) else check(twig)
+        if isinstance(twig, Refused) or reason is not None:
+            raise refusal(engine, queries[number], reason or "")
+        twigs.append(twig)
+    return twigs
 
 
 def _append(twig: Twig, node: Node) -> int:
@@ -154,7 +153,7 @@ def _of_words(words: list[int], table: QueryTable) -> Twig:
         if kind == t.END:
             parent, negated = open_nodes.pop()
         elif kind == t.ASKS:
-            _add_own(twig, parent, negated, _question(words[first : place + 1], table))
+            _add_own(twig, parent, negated, asked(table, *words[first : place + 1]))
             place += 1
         elif kind == t.STEP:
             if payload & t.COUNTED:
@@ -226,7 +225,7 @@ def _add_leaf(twig: Twig, parent: int, words: list[int], table: QueryTable, nega
     if t.NTH in kinds:
         raise Refused(_POSITION)
     if kinds == [t.STEP, t.ASKS, t.LITERAL, t.END]:
-        question = _question(words[1:3], table)
+        question = asked(table, *words[1:3])
     elif kinds not in ([t.STEP, t.END], [t.STEP, t.ANY, t.END, t.END]):
         if t.STEP in kinds[1:]:
             raise Refused("a step goes on from an attribute or a text node")
@@ -262,16 +261,3 @@ def _test_of(twig: Twig, number: int) -> ast.NameTest | None:
     while number and twig[number].kind == GROUP:
         number = twig[number].parent
     return twig[number].test
-
-
-def _question(words: list[int], table: QueryTable) -> Question:
-    payload = words[0] >> t.KIND_BITS
-    functions = payload >> t.FUNCTION_SHIFT
-    if functions & (t.NAME | t.LOCAL_NAME):
-        raise Refused("it calls name() or local-name()")
-    names = [name for bit, name in _FUNCTIONS.items() if functions & bit]
-    operator = t.OPERATORS[payload & (1 << t.FUNCTION_SHIFT) - 1]
-    return Question(tuple(names), operator, table.literal(words[1]))
-
-
-_FUNCTIONS = {t.NORMALIZED: "normalize-space", t.LENGTH: "string-length"}

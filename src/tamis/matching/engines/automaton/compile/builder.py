@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Int32, Int64
+from tamis.core.arrays import Int32
 from tamis.core.kernel.state import State, zeros
 from tamis.core.kernel.table import slots_for
 from tamis.language.model import KindTest, NameTest, NodeTest
-from tamis.language.table import BELOW, END, ITSELF, KIND_BITS, KIND_MASK, NOT, STEP, QueryTable
+from tamis.language.table import QueryTable
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels.queries import LEVEL_ROW, add_queries
@@ -81,7 +81,7 @@ class Builder:
             numbers_of_words=np.array(numbers, np.int32),
             number_values=queries.numbers,
         )
-        sizes, depths = extents(queries)
+        sizes, depths = queries.extents()
         rooms, code_rooms = 2 * sizes + 8, 4 * sizes * (depths + 1)
         size = int(sizes.max(initial=0))
         self._state.reserve(int(depths.max(initial=0)) * LEVEL_ROW, "levels")
@@ -144,19 +144,3 @@ class Builder:
         numbers = [-1 if n is None else self._names.setdefault(n, len(self._names)) for n in names]
         self.reserve(1, 1)
         return int(at.add_test(self.state, kind, *(numbers or (-1, -1))))
-
-
-def extents(queries: QueryTable) -> tuple[Int64, Int64]:
-    """The words of each query that are read, some of them repeatedly; and its levels and groups.
-
-    What is inside a step to where it begins and to descendants is read for each of both.
-    """
-    kinds = queries.code & KIND_MASK
-    both = BELOW | ITSELF
-    is_twofold = (kinds == STEP) & (queries.code >> KIND_BITS & both == both)
-    opened = np.cumsum((kinds <= NOT).astype(np.int32) - (kinds == END), dtype=np.int32)
-    begins = queries.starts[:-1]
-    if not len(begins):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    twofold = np.add.reduceat(is_twofold, begins, dtype=np.int64)
-    return np.diff(queries.starts) << twofold, np.maximum.reduceat(opened, begins).astype(np.int64)

@@ -3,41 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
+from tamis.core.arrays import Int64, distinct
 from tamis.language import table as t
-from tamis.language.lower import lowered
-from tamis.language.model import Query
+from tamis.language.queries import Queries
 from tamis.language.table import QueryTable
-from tamis.matching.engines.automaton.compile.builder import extents
 from tamis.matching.engines.automaton.kernels.queries import COUNT_MAX
 
 WORDS_MAX = 1 << 14
 """Words of a query; steps to descendants or to where they begin double what is in them."""
 SEARCHED_MAX = 256
 """Bytes of what contains() asks for: each of them is a node of a trie."""
+_TOO_LARGE = (
+    f"it takes more than {WORDS_MAX} words, where each step that is descendant-or-self, or "
+    "// before a position, doubles what is in it"
+)
 _CONTAINS = t.OPERATORS.index("contains")
 
 
-def refuses(query: Query) -> str | None:
-    """Why the engine cannot run a query, or None where it can.
+def refuses(queries: Queries) -> dict[int, str]:
+    """Which queries the engine cannot run, and why.
 
     >>> from tamis.language.xpath import parse
-    >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[name() = 'x']"))
-    (None, 'it calls name()')
+    >>> refuses(Queries.of([parse("//a[not(b)]"), parse("//a[name() = 'x']")]))
+    {1: 'it calls name()'}
     """
-    table = lowered([query])
-    words = table.words(0)
-    reason = next(_refusals(words, table), None)
-    if reason is not None:
-        return reason
-    if extents(table)[0][0] > WORDS_MAX:
-        return (
-            f"it takes more than {WORDS_MAX} words, where each step that is descendant-or-self, or "
-            "// before a position, doubles what is in it"
-        )
-    return None
+    table = queries.table
+    found: dict[int, str] = {}
+    for number in _suspects(table).tolist():
+        reason = next(_refusals(table.words(number), table), None)
+        if reason is not None:
+            found[number] = reason
+    for number in np.flatnonzero(table.extents()[0] > WORDS_MAX).tolist():
+        found.setdefault(number, _TOO_LARGE)
+    return found
+
+
+def _suspects(table: QueryTable) -> Int64:
+    """The queries that have a word which may be refused; to ask that of each takes long."""
+    kinds, payloads = table.kinds, table.payloads
+    functions = t.NAME | t.LOCAL_NAME | t.COUNT
+    is_suspect = (kinds == t.STEP) & (payloads & t.FIRST != 0)
+    is_suspect |= (kinds == t.ASKS) & (payloads >> t.FUNCTION_SHIFT & functions != 0)
+    is_suspect |= (kinds == t.NTH) & (payloads > COUNT_MAX)
+    lengths = np.append(np.diff(table.string_starts), 0)
+    is_string = (kinds == t.LITERAL) & (payloads >= 0)
+    is_suspect |= lengths[np.where(is_string, payloads, -1)] > SEARCHED_MAX
+    places = np.flatnonzero(is_suspect)
+    return distinct(np.searchsorted(table.starts, places, "right") - 1)
 
 
 def _refusals(words: list[int], table: QueryTable) -> Iterator[str]:
@@ -70,21 +87,18 @@ def _refusals_of_asked(payload: int, literal: bytes | float) -> Iterator[str]:
         yield f"a string of more than {SEARCHED_MAX} bytes is searched for"
 
 
-def locates(query: Query) -> bool:
+def locates(words: Sequence[int]) -> bool:
     """Whether a query is among the answers of a state wherever it selects what reaches the state.
 
     Those are paths without predicates: of twigs only their truth is known, and ``boolean()`` of a
     path selects nothing.
 
     >>> from tamis.language.xpath import parse
-    >>> [locates(parse(text)) for text in ("//a/@b | /c//text()", "//a[b]", "boolean(//a)")]
+    >>> paths = ("//a/@b | /c//text()", "//a[b]", "boolean(//a)")
+    >>> [locates(Queries.of([parse(path)]).words(0)) for path in paths]
     [True, False, False]
     """
-    if not query.selects:
-        return False
-    main = t.MAIN << t.KIND_BITS
-    words = lowered([query]).words(0)
-    begun = [word for word in words if word & t.KIND_MASK != t.END]
-    paths = begun[1:] if begun[:1] == [t.ANY] else begun
-    is_plain = all(word & t.KIND_MASK == t.STEP and word & main for word in paths)
-    return is_plain and not any(word >> t.KIND_BITS & t.ITSELF for word in paths)
+    of_step = t.KIND_MASK | (t.MAIN | t.ITSELF) << t.KIND_BITS
+    step = t.STEP | t.MAIN << t.KIND_BITS
+    steps = [word for word in words if word & t.KIND_MASK not in (t.END, t.ANY)]
+    return bool(steps) and all(word & of_step == step for word in steps)
