@@ -125,7 +125,7 @@ class Labels:
         >>> labels = Labels()
         >>> from tamis.language.lower import lowered
         >>> from tamis.language.xpath import parse
-        >>> table = lowered(map(parse, ["/a/b", "/a | //b", "//a[b]", "//a[b]/c", "/a[b or c]"]))
+        >>> table = lowered(map(parse, ["/a/b", "/a | //b", "//a[b]", "/a[2]", "/a[b or c]"]))
         >>> list(labels.each(table))
         [[(2, 4)], [(2,), (5,)], [(3, 4)], None, None]
         """
@@ -138,7 +138,8 @@ class Labels:
             if end > start and words[start] & KIND_MASK == ANY_OF:
                 yield _union(words, start + 1, end - 1, labels)
             else:
-                codes = _filter(words[start : (start + end) // 2], labels)
+                is_even = (end - start) % 2 == 0  # as many END as STEP
+                codes = _filter(words[start : (start + end) // 2], labels) if is_even else None
                 yield None if codes is None else [codes]
 
 

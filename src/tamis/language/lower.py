@@ -136,9 +136,6 @@ class Lowering:
 
     def _value(self, value: m.Value, operator: str, literal: str | float) -> None:
         """Write that the value of a path, after functions, is as asked."""
-        if operator in ("contains", "starts-with") and not literal:
-            self._items(m.Constant(True))
-            return
         functions = 0
         while isinstance(value, m.StringLength | m.NormalizeSpace):
             functions |= t.LENGTH if isinstance(value, m.StringLength) else t.NORMALIZED
@@ -152,6 +149,9 @@ class Lowering:
                 self._items(m.Constant(compare(operator, 1, literal)))
                 return
         assert not isinstance(value, m.Nodes)
+        if operator in ("contains", "starts-with") and not literal and not functions & _NAMES:
+            self._items(m.Constant(True))
+            return
         steps = m.without_here(value.path.steps)
         to_first = _to_the_first(steps)
         if functions == t.NORMALIZED and isinstance(literal, float) and to_first is not None:
@@ -224,6 +224,7 @@ class Lowering:
                 self._items(predicate)
 
 
+_NAMES = t.NAME | t.LOCAL_NAME
 _STEPS_TO_FIRST = 100
 _AXES = {
     m.Axis.CHILD: 0,
@@ -273,4 +274,6 @@ def _holds_of_nothing(functions: int, operator: str, literal: str | float) -> bo
         if functions & t.LENGTH:
             return compare(operator, 0, literal)
         return compare_string(operator, b"", literal)
-    return operator in ("=", "!=") and compare_string(operator, b"", literal.encode())
+    if operator in ("=", "!="):
+        return compare_string(operator, b"", literal.encode())
+    return not literal

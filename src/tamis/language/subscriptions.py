@@ -237,8 +237,11 @@ class Subscriptions:
         return self._made(number, self.ids[number], self.queries.texts[number])
 
     def _made(self, number: int, id: SubscriptionId, expression: str) -> Subscription:
-        known = self.queries.known(int(self.query_numbers[number]))
-        return Subscription(id, expression, known or partial(self.queries.parse, expression))
+        query, queries = int(self.query_numbers[number]), self.queries
+        known = queries.known(query)
+        if known is not None and queries.texts[queries.examples[query]] == expression:
+            return Subscription(id, expression, known)
+        return Subscription(id, expression, partial(queries.parse, expression))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -50,7 +50,7 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
     >>> from tamis.language.xpath import parse
     >>> filters, others = filters_of([parse("//a/b"), parse("//a[b]/c"), parse("/a | //a/b")])
     >>> filters.codes, filters.names
-    (array([3, 4, 2], dtype=int32), ('*', 'a', 'b'))
+    (array([3, 4, 2], dtype=int32), ('*', 'a', 'b', 'c'))
     >>> filters.query_starts, filters.queries
     (array([0, 2, 3]), array([0, 2, 2], dtype=int32))
     >>> list(others)

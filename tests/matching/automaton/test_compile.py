@@ -12,8 +12,8 @@ from tamis.language.xpath import parse
 from tamis.matching.engine import reason_of
 from tamis.matching.engines.automaton import ENGINE, compile_queries
 from tamis.matching.engines.automaton.compile.builder import Builder
-from tamis.matching.engines.automaton.kernels.build import DEPTH_MAX, FALSE, TRUE, add_holds
-from tamis.matching.engines.automaton.kernels.formulas import all_hold, depth, negation, some_hold
+from tamis.matching.engines.automaton.kernels import formulas as fm
+from tamis.matching.engines.automaton.kernels.build import DEPTH_MAX, FALSE, TRUE
 from tamis.matching.engines.automaton.program import (
     ACTION,
     AND,
@@ -122,16 +122,16 @@ class Formulas:
         return tuple(self.builder["formula_code"][start:end].tolist())
 
     def fact(self, fact: int) -> int:
-        return int(add_holds(self.builder.state, fact))
+        return int(fm.add_holds(self.builder.state, fact))
 
     def all(self, formulas: list[int]) -> int:
-        return int(all_hold(self.wait(formulas), 0, len(formulas)))
+        return int(fm.all_hold(self.wait(formulas), 0, len(formulas)))
 
     def any(self, formulas: list[int]) -> int:
-        return int(some_hold(self.wait(formulas), 0, len(formulas)))
+        return int(fm.some_hold(self.wait(formulas), 0, len(formulas)))
 
     def negation(self, formula: int) -> int:
-        return int(negation(self.wait([]), formula))
+        return int(fm.negation(self.wait([]), formula))
 
     def wait(self, formulas: list[int]) -> Int64:
         self.builder.reserve(1, 0)
@@ -167,7 +167,7 @@ def test_nested_formulas_need_little_of_the_stack() -> None:
 
 
 def depth_of(code: tuple[int, ...]) -> int:
-    return int(depth(np.array(code, np.int32), len(code)))
+    return int(fm.depth(np.array(code, np.int32), len(code)))
 
 
 @pytest.mark.parametrize("levels", [5, 30, 32, 33, 60])

@@ -213,7 +213,7 @@ def pruner(**heuristics: object) -> Pruner:
     ("query", "reason"),
     [
         ("//a/*", r"it has a \*, and there is no DTD that says what it may be"),
-        ("//a[b]", "it has predicates, or the like"),
+        ("//a[b]/c", "it has predicates, or the like"),
         ("//a/@b", "more than child and descendant steps to elements"),
         ("count(/a) = 1", "more than child and descendant steps to elements"),
     ],

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.matching.engine import Engine
-from tamis.matching.engines.automaton.compile.queries import compile_queries
-from tamis.matching.engines.automaton.compile.refusals import locates, refuses
+from tamis.matching.engines.automaton.compile.queries import compile_queries, locates, refuses
 from tamis.matching.engines.automaton.program import AutomatonProgram
 from tamis.schema.prune import Heuristics
 

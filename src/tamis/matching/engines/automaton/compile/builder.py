@@ -15,6 +15,8 @@ from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.table import QueryTable
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import build as at
+from tamis.matching.engines.automaton.kernels import rows
+from tamis.matching.engines.automaton.kernels.formulas import rehash_formulas
 from tamis.matching.engines.automaton.kernels.queries import LEVEL_ROW, add_queries
 
 ROOM = 1024
@@ -45,7 +47,7 @@ class Builder:
         self._state.reserve(4 * ROOM, "levels", "pending", "work", "others")
         self.reserve(1, 1)
         self._reserve_strings(0, 0)
-        at.add_node(self.state, -1, 0, self._test(at.DOCUMENT))
+        rows.add_node(self.state, -1, 0, self._test(at.DOCUMENT))
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """All of an array, with its room."""
@@ -73,7 +75,7 @@ class Builder:
         at.add_strings(self.state, queries.string_starts, queries.string_bytes, strings)
         halves = queries.numbers.view(np.int32).reshape(-1, 2).tolist()
         self.reserve(len(halves), 1)
-        numbers = [at.add_number(self.state, low, high) for low, high in halves]
+        numbers = [rows.add_number(self.state, low, high) for low, high in halves]
         self._state.replace(
             code=queries.code,
             tests_of_words=np.array(tests, np.int32),
@@ -111,7 +113,7 @@ class Builder:
         self._state.reserve(int(self.state[at.CODE]) + code, "formula_code")
         self._state.reserve(at.FIRST_COVER + int(self.state[at.TESTS]) + rows, "reads_text")
         if self._grow_slots("formula_slots", formulas):
-            at.rehash_formulas(self.state)
+            rehash_formulas(self.state)
 
     def _grow_slots(self, name: str, count: int) -> bool:
         """Have twice as many slots as things, at least: whether they are new, and empty."""
@@ -143,4 +145,4 @@ class Builder:
     def _test(self, kind: int, *names: str | None) -> int:
         numbers = [-1 if n is None else self._names.setdefault(n, len(self._names)) for n in names]
         self.reserve(1, 1)
-        return int(at.add_test(self.state, kind, *(numbers or (-1, -1))))
+        return int(rows.add_test(self.state, kind, *(numbers or (-1, -1))))

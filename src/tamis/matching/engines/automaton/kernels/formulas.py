@@ -6,14 +6,84 @@ written as programs for a stack.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
+from tamis.core.kernel.table import free_slot, slot_finder
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import build as at
-from tamis.matching.engines.automaton.kernels.build import add_formula
+from tamis.matching.engines.automaton.kernels.facts import MIXER, are_equal, joined
+
+
+@inlined
+def hash_code(kind: int, code: Int32, start: int, end: int) -> np.uint64:
+    """The hash of a formula."""
+    hash = joined(MIXER, kind)
+    for i in range(start, end):
+        hash = joined(hash, code[i])
+    return hash ^ hash >> U(32)
+
+
+@inlined
+def is_formula(known: Any, number: int, searched: Any) -> bool:
+    """Whether a known formula is of a kind, and of a code of some length."""
+    kinds, starts, codes = known
+    kind, code, length = searched
+    start = starts[number]
+    return (
+        kinds[number] == kind
+        and starts[number + 1] - start == length
+        and are_equal(codes, start, code, length)
+    )
+
+
+find_formula = slot_finder(is_formula)
+
+
+@called
+def add_formula(state: Int64, kind: int, code: Int32, length: int, depth: int) -> int:
+    """The number of a formula, which is added where it is new; there must be room."""
+    slots, starts = int32s(state, at.TABLES.formula_slots), int64s(state, at.TABLES.formula_starts)
+    kinds, known = uint8s(state, at.TABLES.formula_kinds), int32s(state, at.TABLES.formula_code)
+    hash = hash_code(kind, code, 0, length)
+    slot = find_formula(slots, hash, (kinds, starts, known), (kind, code, length))
+    if slots[slot] != 0:
+        return np.int64(slots[slot]) - 1
+    number, start = state[at.FORMULAS], state[at.CODE]
+    slots[slot] = number + 1
+    kinds[number] = kind
+    uint8s(state, at.TABLES.formula_depths)[number] = depth
+    for i in range(length):
+        known[start + i] = code[i]
+    starts[number + 1] = start + length
+    state[at.FORMULAS] += 1
+    state[at.CODE] += length
+    return number
+
+
+@kernel
+def add_holds(state: Int64, fact: int) -> int:
+    """The formula of: a fact holds."""
+    work = int32s(state, at.TABLES.work)
+    work[0] = fact
+    return add_formula(state, pr.CONJUNCTION, work, 1, 1)
+
+
+@kernel
+def rehash_formulas(state: Int64) -> None:
+    """Enter all formulas into their slots, which are empty."""
+    slots, starts = int32s(state, at.TABLES.formula_slots), int64s(state, at.TABLES.formula_starts)
+    kinds, known = uint8s(state, at.TABLES.formula_kinds), int32s(state, at.TABLES.formula_code)
+    for number in range(state[at.FORMULAS]):
+        hash = hash_code(kinds[number], known, starts[number], starts[number + 1])
+        slots[free_slot(slots, hash)] = number + 1
+
+
+# -- of other formulas ---------------------------------------------------------------------------
 
 
 @kernel

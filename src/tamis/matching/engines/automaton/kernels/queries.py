@@ -9,6 +9,7 @@ from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.record import float64s, int32s, uint8s
 from tamis.language import table as words
 from tamis.matching.engines.automaton.kernels import build as at
+from tamis.matching.engines.automaton.kernels import rows
 from tamis.matching.engines.automaton.kernels.formulas import all_hold, negation, some_hold
 
 # Columns of levels and groups that are open: the word that began it, and the place behind that; the
@@ -155,7 +156,7 @@ def accept(state: Int64, query: int) -> None:
     if state[at.LEVEL] > 0:
         first = content(state)
         read_leaves(state)
-    at.add_accept(state, state[at.NODE], all_hold(state, first, state[at.HELD]), query)
+    rows.add_accept(state, state[at.NODE], all_hold(state, first, state[at.HELD]), query)
 
 
 @called
@@ -220,7 +221,7 @@ def begin_step(state: Int64, word: int) -> None:
         go(state, flags & words.BELOW, test)
         return
     begin(state, word)
-    here = at.is_itself(state, state[at.NODE], test)
+    here = rows.is_itself(state, state[at.NODE], test)
     if here == at.FALSE and not flags & words.BELOW:
         state[at.PLACE] = end_of(int32s(state, at.TABLES.code), state[at.PLACE] - 1)
         state[at.LEVEL] -= 1
@@ -237,16 +238,16 @@ def begin_step(state: Int64, word: int) -> None:
             state[at.OUTER] = min(state[at.OUTER], state[at.LEVEL] - 1)
     if here != at.TRUE:
         push(state, here)
-    state[at.COVER] = at.cover_of(state, test, state[at.COVER])
+    state[at.COVER] = rows.cover_of(state, test, state[at.COVER])
 
 
 @called
 def go(state: Int64, is_below: int, test: int) -> None:
     """Go to the node that a step leads to."""
-    if at.kind_of(state, test) == at.TEXT_NODE:
+    if rows.kind_of(state, test) == at.TEXT_NODE:
         uint8s(state, at.TABLES.reads_text)[state[at.COVER]] = 1
-    state[at.NODE] = at.add_node(state, state[at.NODE], is_below, test)
-    state[at.COVER] = at.cover_of(state, test, state[at.COVER])
+    state[at.NODE] = rows.add_node(state, state[at.NODE], is_below, test)
+    state[at.COVER] = rows.cover_of(state, test, state[at.COVER])
 
 
 @called
@@ -261,8 +262,8 @@ def begin_below(state: Int64) -> None:
     test = np.int64(int32s(state, at.TABLES.tests_of_words)[flags >> words.TEST_SHIFT])
     is_step = code[place] & words.KIND_MASK == words.STEP
     leads_on = is_step and not code[place] >> words.KIND_BITS & words.ITSELF
-    if leads_on and at.kind_of(state, test) == at.ANY_CHILD:
-        test = at.add_test(state, at.ELEMENT, -1, -1)  # only elements have children
+    if leads_on and rows.kind_of(state, test) == at.ANY_CHILD:
+        test = rows.add_test(state, at.ELEMENT, -1, -1)  # only elements have children
     go(state, words.BELOW, test)
 
 
@@ -273,7 +274,7 @@ def read_leaves(state: Int64) -> None:
     flags = np.int64(levels[row + BEGUN]) >> words.KIND_BITS
     has_moved = not flags & words.ITSELF or levels[row + PASS] == BELOW_PASS
     leads = levels[row + LEADS] and not levels[row + POSITIONS]
-    kind = at.kind_of(state, at.test_of(state, state[at.NODE]))
+    kind = rows.kind_of(state, rows.test_of(state, state[at.NODE]))
     if has_moved and not leads and kind == at.ANY_CHILD:
         uint8s(state, at.TABLES.reads_text)[np.int64(levels[row + COVER])] = 1
         state[at.READS_MISC] = 1
@@ -312,7 +313,7 @@ def end_step(state: Int64, flags: int) -> bool:
     elif levels[row + POSITIONS]:
         pending[first] = at_position(state, holds, first, np.int64(levels[row + POSITIONS]))
     elif which == BELOW_PASS:
-        pending[first + 1] = at.add_derived(state, node, words.BELOW, holds)
+        pending[first + 1] = rows.add_derived(state, node, words.BELOW, holds)
         pending[first] = some_hold(state, first, first + 2)
     elif flags & words.ITSELF:
         pending[first] = holds
@@ -321,7 +322,7 @@ def end_step(state: Int64, flags: int) -> bool:
             begin_below(state)
             return True
     else:
-        pending[first] = at.add_derived(state, node, flags & words.BELOW, holds)
+        pending[first] = rows.add_derived(state, node, flags & words.BELOW, holds)
     return False
 
 
@@ -342,10 +343,10 @@ def ask(state: Int64, asked: int, literal: int) -> None:
         number = -1 - np.int64(int32s(state, at.TABLES.numbers_of_words)[-1 - literal])
     uint8s(state, at.TABLES.reads_text)[state[at.COVER]] = 1
     if operator == UNEQUAL and literal >= 0:
-        equal = at.add_value(state, state[at.NODE], functions, EQUAL, number)
+        equal = rows.add_value(state, state[at.NODE], functions, EQUAL, number)
         push(state, negation(state, equal))
     else:
-        push(state, at.add_value(state, state[at.NODE], functions, operator, number))
+        push(state, rows.add_value(state, state[at.NODE], functions, operator, number))
 
 
 @called
@@ -354,7 +355,7 @@ def add_position(state: Int64, position: int) -> None:
     levels, pending = int32s(state, at.TABLES.levels), int32s(state, at.TABLES.pending)
     start = content(state)
     holds = all_hold(state, start, state[at.HELD])
-    pending[start] = -1 if holds == at.FALSE else at.add_stage(state, state[at.NODE], holds)
+    pending[start] = -1 if holds == at.FALSE else rows.add_stage(state, state[at.NODE], holds)
     pending[start + 1] = position
     state[at.HELD] = start + 2
     levels[top(state) + POSITIONS] += 1
@@ -374,11 +375,11 @@ def at_position(state: Int64, holds: int, first: int, positions: int) -> int:
             return at.FALSE
         if positions > 1 or pending[place + 1] > 1:
             fact, number = np.int64(pending[place]), np.int64(pending[place + 1])
-            stage = at.add_stage_of_chain(state, stage, fact, number)
+            stage = rows.add_stage_of_chain(state, stage, fact, number)
     if holds == at.FALSE:
         return at.FALSE
-    chain = at.add_chain(state, -1 - stage if stage >= 0 else np.int64(pending[first]))
-    return at.add_passed(state, state[at.NODE], chain, holds)
+    chain = rows.add_chain(state, -1 - stage if stage >= 0 else np.int64(pending[first]))
+    return rows.add_passed(state, state[at.NODE], chain, holds)
 
 
 @called
@@ -424,7 +425,7 @@ def end_counted(state: Int64, holds: int, first: int) -> None:
     if holds == at.FALSE:
         counter = NEVER_COUNTED
     if counter != NEVER_COUNTED:
-        counter = at.add_counter_of(state, state[at.NODE], holds, counter, state[at.LIMIT])
+        counter = rows.add_counter_of(state, state[at.NODE], holds, counter, state[at.LIMIT])
     state[at.COUNTER] = counter
     if state[at.LEVEL] > 1 and is_end_of_counted(state):
         return
@@ -435,5 +436,5 @@ def end_counted(state: Int64, holds: int, first: int) -> None:
     elif counter == NEVER_COUNTED:
         formula = at.TRUE if lowest == 0 else at.FALSE
     else:
-        formula = at.add_between(state, counter, lowest, highest)
+        formula = rows.add_between(state, counter, lowest, highest)
     pending[first] = negation(state, formula) if state[at.IS_NEGATED] else formula
