@@ -1,5 +1,5 @@
 """From queries to a program; start at ``compile_queries`` in ``queries``.
 
-``refusals`` says what is left to other engines. ``builder`` holds the program that grows: each row
+``queries`` also says what is left to other engines. ``builder`` holds the program that grows: each row
 once, added by kernels. ``freeze`` sorts it into the arrays of the program, some by ``arrays``.
 """
