@@ -27,7 +27,7 @@ class Generated:
 
     >>> generated = Generated({"q": "//a/b", "p": "//a[2]", "r": "/descendant::a/b"})
     >>> generated.ids, generated.refused
-    ([['q', 'r']], {'p': 'it asks for a position'})
+    ([['q', 'r']], {'p': 'it asks for a position, or for the first of several nodes'})
     """
 
     def __init__(

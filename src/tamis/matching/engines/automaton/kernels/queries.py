@@ -215,7 +215,7 @@ def begin_step(state: Int64, word: int) -> None:
     flags = word >> words.KIND_BITS
     test = np.int64(int32s(state, at.TABLES.tests_of_words)[flags >> words.TEST_SHIFT])
     if not flags & words.ITSELF:
-        if state[at.LEVEL] > 0:
+        if state[at.LEVEL] > 0 and not flags & words.COUNTED:
             levels[top(state) + LEADS] = 1
         begin(state, word)
         go(state, flags & words.BELOW, test)
@@ -261,7 +261,7 @@ def begin_below(state: Int64) -> None:
     flags = np.int64(levels[row + BEGUN]) >> words.KIND_BITS
     test = np.int64(int32s(state, at.TABLES.tests_of_words)[flags >> words.TEST_SHIFT])
     is_step = code[place] & words.KIND_MASK == words.STEP
-    leads_on = is_step and not code[place] >> words.KIND_BITS & words.ITSELF
+    leads_on = is_step and not code[place] >> words.KIND_BITS & (words.ITSELF | words.COUNTED)
     if leads_on and rows.kind_of(state, test) == at.ANY_CHILD:
         test = rows.add_test(state, at.ELEMENT, -1, -1)  # only elements have children
     go(state, words.BELOW, test)
