@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import settings
@@ -16,10 +17,11 @@ from tamis.core.errors import (
     SubscriptionSyntaxError,
     UsageError,
 )
+from tamis.matching import live as live_module
 from tamis.matching import matcher as matcher_module
 
 DOCUMENTS = ["<a/>", "<a><b>1</b></a>", "<b n='2'><a/></b>", "<c xmlns='urn:p'/>"]
-EXPRESSIONS = ["//a", "/a/b", "//b[. = 1]", "//@n", "//p:c", "//*[local-name() = 'b']"]
+EXPRESSIONS = ["//a", "/a/b", "//b[. = 1]", "//@n", "//p:c", "//*[local-name() = 'b']", "//a[b]"]
 BAD = ["//a[", "//q:a", "//a[last()]"]
 ids = st.sampled_from(["x", "y", "z", 1, 2, "1"])
 sets = st.dictionaries(ids, st.sampled_from(EXPRESSIONS), max_size=4)
@@ -30,8 +32,14 @@ class LiveSet(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self.patch = mock.patch.object(live_module, "NEWEST_MAX", 3)
+        self.patch.start()
         self.live = tamis.Matcher(namespaces={"p": "urn:p"})
         self.model: dict[str | int, str] = {}
+        self.snapshots: list[tuple[tamis.CompiledMatcher, dict[str | int, str]]] = []
+
+    def teardown(self) -> None:
+        self.patch.stop()
 
     @rule(id=ids, expression=st.sampled_from(EXPRESSIONS))
     def add(self, id: str | int, expression: str) -> None:
@@ -74,17 +82,50 @@ class LiveSet(RuleBasedStateMachine):
             with pytest.raises(SubscriptionIdError, match="no such subscription"):
                 self.live.remove(id)
 
+    @rule()
+    def compile_all(self) -> None:
+        assert list(self.live.compiled().ids) == list(self.live.ids)
+
+    @rule()
+    def take_snapshot(self) -> None:
+        model = {id: self.model[id] for id in self.live.ids}
+        self.snapshots.append((self.live.snapshot(), model))
+
+    @rule()
+    def a_snapshot_stays(self) -> None:
+        for snapshot, model in self.snapshots[-3:]:
+            self.check(snapshot, model)
+
+    def check(self, matcher: Any, model: dict[str | int, str]) -> None:
+        """The same answers, nodes and explanations as of the same set compiled anew."""
+        assert list(matcher.snapshot().ids) == list(model)
+        assert len(matcher.snapshot().ids) == len(matcher) == len(model)
+        anew = tamis.compile(model, namespaces={"p": "urn:p"})
+        pairs = zip(
+            matcher.match_many(DOCUMENTS, nodes="all"),
+            anew.match_many(DOCUMENTS, nodes="all"),
+            strict=True,
+        )
+        for found, expected in pairs:
+            assert list(found) == list(expected)
+            assert len(found) == len(expected)
+            for id in model:
+                assert list(found.nodes(id)) == list(expected.nodes(id))
+        for id in [*model][:1]:
+            document = DOCUMENTS[1]
+            assert matcher.explain(document, id) == anew.explain(document, id)
+        records = [list(match) for match in matcher.match_records("<r><a/><b n='1'/></r>", "b")]
+        assert records == [list(m) for m in anew.match_records("<r><a/><b n='1'/></r>", "b")]
+
     @invariant()
     def is_as_if_compiled_anew(self) -> None:
         live, model = self.live, self.model
-        assert list(live) == list(live.ids) == list(live.compiled().ids) == list(model)
-        assert len(live) == len(model)
+        assert list(live) == list(live.ids)
+        assert {*live.ids} == {*model}
         assert all(id in live and live.get(id) == model[id] for id in model)
         assert "bad" not in live
         assert live.get("bad") is None
-        anew = tamis.compile(model, namespaces={"p": "urn:p"})
-        found = [list(match) for match in live.match_many(DOCUMENTS)]
-        assert found == [list(match) for match in anew.match_many(DOCUMENTS)]
+        self.check(live, {id: model[id] for id in live.ids})
 
 
 TestLiveSet = LiveSet.TestCase

@@ -116,8 +116,8 @@ def test_a_stream_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPat
         found = [list(match) for match in matcher.match_many(documents)]
         assert found == [["a", "p"] if n == 7 else ["a"] for n in numbers]
         caches.append(matcher.memory_usage()["warm"])
-        (worker,) = matcher._batches.workers
-        names += [parser.vocabulary.size for parser in worker.parsers.values()]
+        (parsers,) = matcher._batches.parsers
+        names += [parser.vocabulary.size for parser in parsers.values()]
     assert caches[0] == caches[1] == caches[2] > 0
     assert max(names) <= most + batches.BATCH_DOCUMENTS + 2
     assert min(names) < 1000
@@ -126,17 +126,17 @@ def test_a_stream_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPat
 def test_what_failed_half_way_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = tamis.compile({"a": "//a"})
     assert matcher.match("<a/>")
-    (worker,) = matcher._batches.workers
+    (worker,) = matcher.segment.workers
 
     def fail(*_: object) -> None:
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(worker.searchers[0], "match", fail)
+        patched.setattr(worker[0], "match", fail)
         with pytest.raises(MemoryError):
             matcher.match("<a/>")
     assert matcher.match("<a/>")
-    assert worker not in matcher._batches.workers
+    assert worker not in matcher.segment.workers
 
 
 def test_pickled_where_it_was() -> None:

@@ -219,7 +219,7 @@ def _answers(
             reasons[_NOT_SEEN] += isinstance(answer, list)
             yield matches.errors[number]
             continue
-        ids = [software.ids[query] for query in matches.numbers(number)]
+        ids = [software.subscriptions.ids[query] for query in matches.numbers(number)]
         if isinstance(answer, list):
             ids = sorted({*answer, *(id for id in ids if id in refused)}, key=order.__getitem__)
         yield ids

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Self, TypeVar, overload
+from itertools import pairwise
+from typing import Any, NamedTuple, Self, TypeVar, overload
 from zlib import crc32
 
 import numpy as np
@@ -183,3 +184,61 @@ class Ids(Column[SubscriptionId]):
 
     def __contains__(self, id: object) -> bool:
         return self.find(id) >= 0
+
+
+class IdsOfSegment(NamedTuple):
+    """The ids of a segment of a snapshot.
+
+    Attributes:
+        first: the number of the first of them in the snapshot.
+        is_removed: bool[]; which are no longer there; None: all are.
+    """
+
+    ids: Ids
+    first: int
+    is_removed: NDArray[np.bool_] | None
+
+
+class SnapshotIds:
+    """The ids of several segments, by their numbers in a snapshot; removed ones leave gaps.
+
+    >>> one, two = Ids.of(["a", "b"]), Ids.of(["c"])
+    >>> is_removed = np.array([True, False])
+    >>> ids = SnapshotIds([IdsOfSegment(one, 0, is_removed), IdsOfSegment(two, 2, None)])
+    >>> len(ids), list(ids), ids.find("c"), ids.find("a"), ids.take(np.array([1, 2]))
+    (2, ['b', 'c'], 2, -1, ['b', 'c'])
+    """
+
+    def __init__(self, segments: Sequence[IdsOfSegment]) -> None:
+        self._segments = segments
+        self._firsts = np.array([segment.first for segment in segments])
+
+    def find(self, id: object) -> int:
+        """The number of an id, or -1."""
+        for ids, first, is_removed in reversed(self._segments):
+            number = ids.find(id)
+            if number >= 0 and (is_removed is None or not is_removed[number]):
+                return first + number
+        return -1
+
+    def take(self, numbers: NDArray[Any]) -> list[SubscriptionId]:
+        """The ids of some ascending numbers."""
+        found: list[SubscriptionId] = []
+        bounds = [*np.searchsorted(numbers, self._firsts).tolist(), len(numbers)]
+        for segment, (start, end) in zip(self._segments, pairwise(bounds), strict=True):
+            if start < end:
+                found += segment.ids.take(numbers[start:end] - segment.first)
+        return found
+
+    def __len__(self) -> int:
+        removed = sum(
+            int(each.is_removed.sum()) for each in self._segments if each.is_removed is not None
+        )
+        return sum(len(each.ids) for each in self._segments) - removed
+
+    def __contains__(self, id: object) -> bool:
+        return self.find(id) >= 0
+
+    def __iter__(self) -> Iterator[SubscriptionId]:
+        for ids, _, is_removed in self._segments:
+            yield from ids if is_removed is None else ids.part(np.flatnonzero(~is_removed))

@@ -8,10 +8,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, freeze, starts_of
 from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription
-from tamis.core.index.matchset import MatchSet, Subscribers, Which, joined
+from tamis.core.index.matchset import (
+    MatchSet,
+    SegmentSubscribers,
+    SnapshotSubscribers,
+    Subscribers,
+    Which,
+    joined,
+)
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents import concatenated
@@ -66,18 +74,13 @@ def subscribers_of(query_numbers: Int32, queries: int) -> Subscribers:
     return Subscribers(starts, order)
 
 
-class _Worker(NamedTuple):
-    """The parsers, by projection, and the searchers of one thread."""
+class Segment:
+    """Some subscriptions and what they were compiled to: immutable, and shared by threads.
 
-    parsers: dict[Projection, Parser]
-    searchers: list[Searcher]
-
-
-class BatchMatcher:
-    """Matches batches with all engines; threads share it.
-
-    Args:
-        projection: what is read of documents, beside what the engines read.
+    Attributes:
+        projection: what its programs read of documents.
+        workers: the searchers of threads that do not match now, with what they have cached: of
+            each worker one searcher an assignment.
     """
 
     def __init__(
@@ -85,29 +88,90 @@ class BatchMatcher:
         subscriptions: Subscriptions,
         subscribers: Subscribers,
         assignments: list[CompiledAssignment],
-        limits: Limits,
-        projection: Projection,
     ) -> None:
+        self.subscriptions = subscriptions
         self.subscribers = subscribers
         self.assignments = assignments
-        self.limits = limits
-        self.workers: list[_Worker] = []  # those that no thread uses now
-        self._subscriptions = subscriptions
-        self._of_records: Vocabulary | None = None  # what the last records were parsed with
+        self.workers: list[list[Searcher]] = []
+        self.projection = Projection()
         for _, program in assignments:
-            projection |= program.projection
+            self.projection |= program.projection
+
+    @contextmanager
+    def searchers(self, cache_bytes: int) -> Iterator[list[Searcher]]:
+        """The searchers of one thread, with the caches that earlier documents filled."""
+        try:
+            worker = self.workers.pop()
+        except IndexError:
+            worker = [each.engine.searcher(own, cache_bytes) for each, own in self.assignments]
+        yield worker  # where this raises, it may be left half-way: it is not used again
+        self.workers.append(worker)
+
+
+class Part(NamedTuple):
+    """A segment of a snapshot.
+
+    Attributes:
+        first: the number, in the snapshot, of its first subscription.
+        is_removed: bool[subscriptions]; those that were removed from it; None: none was.
+    """
+
+    segment: Segment
+    first: int = 0
+    is_removed: NDArray[np.bool_] | None = None
+
+
+class BatchMatcher:
+    """Matches batches with all engines of all segments; threads share it.
+
+    Args:
+        projection: what is read of documents, beside what the engines read.
+
+    Attributes:
+        parsers: by projection, those of threads that do not match now.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        limits: Limits,
+        projection: Projection,
+        parsers: list[dict[Projection, Parser]] | None = None,
+    ) -> None:
+        self.parts = parts
+        self.limits = limits
+        self.parsers = [] if parsers is None else parsers
+        self.assignments: list[CompiledAssignment] = []
+        self._of_records: Vocabulary | None = None  # what the last records were parsed with
+        subscribers: list[SegmentSubscribers] = []
+        first_query = 0
+        for segment, first, is_removed in parts:
+            projection |= segment.projection
+            own = SegmentSubscribers(segment.subscribers, first_query, first, is_removed)
+            subscribers.append(own)
+            for assignment, program in segment.assignments:
+                numbers = assignment.numbers + np.int32(first_query)
+                self.assignments.append((assignment._replace(numbers=numbers), program))
+            first_query += len(segment.subscribers.starts) - 1
+        whole = len(parts) == 1 and parts[0].is_removed is None
+        self._subscribers = (
+            parts[0].segment.subscribers if whole else SnapshotSubscribers(subscribers)
+        )
         self.projection = projection
         names = projection.attributes.some
         has_prefixes = names is None or any(namespace for namespace, _ in names)
         self._nodes_projection = Projection(prefixes=has_prefixes, offsets=True)
-        for assignment, _ in assignments:
+        for assignment, _ in self.assignments:
             self._nodes_projection |= assignment.engine.nodes_projection
 
     def with_limits(self, limits: Limits) -> BatchMatcher:
         """The same, with other bounds on each document."""
-        return BatchMatcher(
-            self._subscriptions, self.subscribers, self.assignments, limits, self.projection
-        )
+        parts = [
+            part._replace(segment=Segment(own.subscriptions, own.subscribers, own.assignments))
+            for part in self.parts
+            for own in (part.segment,)
+        ]
+        return BatchMatcher(parts, limits, self.projection)
 
     def projected(self, nodes: Which | None, values: bool) -> Projection:
         """What is read of documents; to find an attribute again takes its prefix."""
@@ -122,11 +186,12 @@ class BatchMatcher:
 
     def searchers(self) -> list[Searcher]:
         """All that no thread uses now."""
-        return [searcher for worker in list(self.workers) for searcher in worker.searchers]
+        workers = [worker for part in self.parts for worker in list(part.segment.workers)]
+        return [searcher for worker in workers for searcher in worker]
 
     def names(self) -> set[Name]:
         """Names in the documents so far; parsers forget them when there are many."""
-        parsers = [parser for worker in list(self.workers) for parser in worker.parsers.values()]
+        parsers = [parser for found in list(self.parsers) for parser in found.values()]
         return {
             *(self._of_records or ()),
             *(name for found in parsers for name in found.vocabulary),
@@ -134,25 +199,30 @@ class BatchMatcher:
 
     def query_number(self, id: SubscriptionId) -> int:
         """The number of the query that a subscription asks."""
-        number = self._subscriptions.ids.find(id)
-        if number < 0:
-            raise UnknownSubscription(id=id)
-        return int(self._subscriptions.query_numbers[number])
+        first_query = sum(len(part.segment.subscribers.starts) - 1 for part in self.parts)
+        for part in reversed(self.parts):
+            first_query -= len(part.segment.subscribers.starts) - 1
+            subscriptions = part.segment.subscriptions
+            number = subscriptions.ids.find(id)
+            if number >= 0 and (part.is_removed is None or not part.is_removed[number]):
+                return first_query + int(subscriptions.query_numbers[number])
+        raise UnknownSubscription(id=id)
 
     @contextmanager
-    def _worker(self) -> Iterator[_Worker]:
-        """The worker of one thread, with the caches that earlier documents filled."""
+    def _parser(self, projection: Projection) -> Iterator[Parser]:
+        """The parser of one thread."""
         try:
-            worker = self.workers.pop()
+            parsers = self.parsers.pop()
         except IndexError:
-            cache_bytes = self.limits.cache_bytes
-            pairs = self.assignments
-            worker = _Worker({}, [a.engine.searcher(program, cache_bytes) for a, program in pairs])
-        yield worker  # where this raises, the worker may be left half-way: it is not used again
-        for projection, parser in list(worker.parsers.items()):
-            if parser.is_full:  # or too many names would be kept
-                del worker.parsers[projection]
-        self.workers.append(worker)
+            parsers = {}
+        parser = parsers.get(projection)
+        if parser is None:
+            parser = parsers[projection] = Parser(Vocabulary(), projection, self.limits)
+        yield parser
+        for each, known in list(parsers.items()):
+            if known.is_full:  # or too many names would be kept
+                del parsers[each]
+        self.parsers.append(parsers)
 
     def match(
         self,
@@ -165,25 +235,19 @@ class BatchMatcher:
         def source(number: int) -> tuple[Source, int]:
             return cast(Source, sources[number]), 0  # nobody asks for one in error
 
-        with self._worker() as worker:
-            projection = self.projected(nodes, values)
-            parser = worker.parsers.get(projection)
-            if parser is None:
-                parser = worker.parsers[projection] = Parser(Vocabulary(), projection, self.limits)
+        with self._parser(self.projected(nodes, values)) as parser:
             batch, errors = parser.parse(sources)
             parsed = batch, errors, parser.vocabulary
-            return self._answers(worker, parsed, source, sources, nodes, values)
+            return self._answers(parsed, source, sources, nodes, values)
 
     def match_records(self, found: RecordBatch, nodes: Which | None, values: bool) -> Answers:
         """Match records, which were parsed as is :meth:`projected`."""
         self._of_records = found.vocabulary
-        with self._worker() as worker:
-            answers = self._answers(worker, found[:3], found.source, found.excerpt, nodes, values)
+        answers = self._answers(found[:3], found.source, found.excerpt, nodes, values)
         return answers._replace(offsets=found.offsets)
 
     def _answers(
         self,
-        worker: _Worker,
         parsed: tuple[DocumentBatch, Mapping[int, DocumentError], Vocabulary],
         sources: Sources,
         excerpts: Sequence[Source | DocumentError] | Excerpt | None,
@@ -192,7 +256,10 @@ class BatchMatcher:
     ) -> Answers:
         """What each engine says of a batch, joined; with ``values`` the batch has all text."""
         batch, errors, vocabulary = parsed
-        found = [searcher.match(batch, vocabulary, nodes, sources) for searcher in worker.searchers]
+        found: list[MatchSet] = []
+        for part in self.parts:
+            with part.segment.searchers(self.limits.cache_bytes) as worker:
+                found += [each.match(batch, vocabulary, nodes, sources) for each in worker]
         assignments = [assignment for assignment, _ in self.assignments]
         located = None
         if nodes is not None and excerpts is not None:
@@ -206,7 +273,7 @@ class BatchMatcher:
         if len(found) > 1:
             numbers = [assignment.numbers for assignment in assignments]
             matches = joined(list(zip(found, numbers, strict=True)))
-        return Answers(matches.for_subscribers(self.subscribers, errors), located)
+        return Answers(matches.for_subscribers(self._subscribers, errors), located)
 
 
 # -- reading documents ---------------------------------------------------------------------------

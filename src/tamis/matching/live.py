@@ -5,6 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tamis.core.errors import (
     BadSubscriptions,
@@ -15,18 +21,30 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.limits import Limits
-from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
-from tamis.matching.matcher import CompiledMatcher, DocumentMatcher, compile_subscriptions
+from tamis.documents.vocabulary import Projection
+from tamis.language.model import Compare, Constant
+from tamis.language.subscriptions import Subscription, SubscriptionItems, Subscriptions, Unsupported
+from tamis.matching.batches import BatchMatcher, Part
+from tamis.matching.matcher import CompiledMatcher, DocumentMatcher, Snapshot, compile_subscriptions
 from tamis.schema.graph import SchemaGraph
+
+NEWEST_MAX = 64
+"""The newest subscriptions, which are compiled again with each change, are fewer than this."""
+_RATIO = 2
+"""A segment is merged with those behind it where it is at most so many times as large."""
 
 
 class Matcher(DocumentMatcher):
     """The same as :func:`tamis.compile` gives, with subscriptions that come and go.
 
     Every call sees the set as it was when the call began; all methods may be called from any
-    thread, and changes never wait for a match. The first match after a change compiles the whole
-    set again, so changes in large sets are best made together: ``add_many`` and ``update`` change
-    all or, where one subscription cannot be used, nothing.
+    thread, and changes never wait for a match. ``add_many`` and ``update`` change all or, where one
+    subscription cannot be used, nothing.
+
+    The set is made of *segments*, each compiled once. The newest subscriptions are compiled by the
+    first match after a change, some dozens at most; more become a segment. Where a
+    segment is not much larger than what comes behind it, both become one. So a subscription is
+    compiled a few times, however large the set is.
 
     Arguments and errors are those of :func:`tamis.compile`.
 
@@ -34,7 +52,7 @@ class Matcher(DocumentMatcher):
     >>> live.add("s2", "//a/b")
     >>> live.update({"s1": "//c", "s3": "//a"})
     >>> list(live.match(b"<a><b/></a>")), live.ids, live.get("s1")
-    (['s2', 's3'], ('s1', 's2', 's3'), '//c')
+    (['s2', 's3'], ('s2', 's1', 's3'), '//c')
     >>> live.remove("s2")
     >>> list(live.match(b"<a><b/></a>"))
     ['s3']
@@ -64,11 +82,13 @@ class Matcher(DocumentMatcher):
             unsupported=unsupported,
             limits=limits,
         )
-        self._compiled: CompiledMatcher | None = compiled
         self._engine, self._limits, self._schema = engine, compiled.limits, compiled.schema
         self._none = compiled.subscriptions.with_entries([])
         self._lock = threading.Lock()
-        self._entries = {entry.id: entry for entry in compiled.subscriptions}
+        self._segments = [_Segment(compiled, None)]
+        self._new: dict[SubscriptionId, Subscription] = {}
+        self._snapshot: Snapshot | None = compiled
+        self._parsers: list[Any] = []
         self._changes = 0
 
     def add(self, id: SubscriptionId, expression: str) -> None:
@@ -78,6 +98,13 @@ class Matcher(DocumentMatcher):
             SubscriptionError: the expression cannot be used, or the id is taken.
             EngineRefused: the engine that was named cannot run it.
         """
+        entry = self._parsed(id, expression)
+        if entry is not None:
+            with self._lock:
+                if self._find(id) is None:
+                    self._new[id] = entry
+                    self._changed()
+                    return
         try:
             self.add_many([(id, expression)])
         except BadSubscriptions as several:
@@ -96,7 +123,7 @@ class Matcher(DocumentMatcher):
         self._change(subscriptions, may_replace=False)
 
     def update(self, subscriptions: Subscriptions | SubscriptionItems) -> None:
-        """Add subscriptions, and replace those whose ids are there, which keep their places.
+        """Add subscriptions, and replace those whose ids are there.
 
         All of them are changed, or none. They are given as for :meth:`add_many`.
 
@@ -113,21 +140,34 @@ class Matcher(DocumentMatcher):
             UnknownSubscription: there is none with this id.
         """
         with self._lock:
-            if id not in self:
+            if not self._removed(id):
                 raise UnknownSubscription(id=id)
-            del self._entries[id]
             self._changed()
 
     @property
     def ids(self) -> tuple[SubscriptionId, ...]:
         """The ids as they are now, in the order of the results."""
         with self._lock:
-            return tuple(self._entries)
+            segments, new = list(self._segments), tuple(self._new)
+        return (*chain.from_iterable(each.ids() for each in segments), *new)
 
     def get(self, id: SubscriptionId) -> str | None:
         """The expression of a subscription, or None where there is none with this id."""
-        entry = self._entries.get(id) if id in self else None
-        return None if entry is None else entry.expression
+        with self._lock:
+            found = self._find(id)
+        return None if found is None else found.expression
+
+    def _parsed(self, id: SubscriptionId, expression: str) -> Subscription | None:
+        """A subscription that is good beyond doubt; None leaves it to what reads many."""
+        is_id = type(id) is int or (type(id) is str and bool(id) and id.isprintable())
+        if self._engine != "auto" or not is_id or type(expression) is not str:
+            return None
+        try:
+            query = self._none.queries.parse(expression)
+        except SubscriptionError:
+            return None
+        is_odd = query.unstreamed is not None or isinstance(query.expression, Constant | Compare)
+        return None if is_odd else Subscription(id, expression, query)
 
     def _change(self, given: Subscriptions | SubscriptionItems, *, may_replace: bool) -> None:
         new, errors = self._read(given)
@@ -138,12 +178,15 @@ class Matcher(DocumentMatcher):
                 errors += several.errors
         entries = {entry.id: entry for entry in new}
         with self._lock:
+            taken = [id for id in entries if self._find(id) is not None]
             if not may_replace:
-                taken = [id for id in entries if id in self._entries]
                 errors += tuple(SubscriptionIdError("the id is taken", id=id) for id in taken)
             if errors:
                 raise BadSubscriptions(errors)
-            self._entries.update(entries)
+            for id in taken:
+                if id not in self._new:
+                    self._removed(id)
+            self._new.update(entries)
             self._changed()
 
     def _read(
@@ -168,34 +211,142 @@ class Matcher(DocumentMatcher):
             )
         return given, ()
 
+    # -- segments --------------------------------------------------------------------------------
+
+    def _find(self, id: object) -> Subscription | None:
+        """The subscription with an id; the lock is held, as in what follows."""
+        if not isinstance(id, str | int) or isinstance(id, bool):  # as True would be 1
+            return None
+        if id in self._new:
+            return self._new[id]
+        for segment in reversed(self._segments):
+            number = segment.find(id)
+            if number >= 0:
+                return segment.matcher.subscriptions.find(id)
+        return None
+
+    def _removed(self, id: SubscriptionId) -> bool:
+        """Remove a subscription: whether there was one."""
+        if isinstance(id, bool):
+            return False
+        if self._new.pop(id, None) is not None:
+            return True
+        for place in range(len(self._segments) - 1, -1, -1):
+            segment = self._segments[place]
+            number = segment.find(id)
+            if number >= 0:
+                self._segments[place] = segment.without(number)
+                return True
+        return False
+
     def _changed(self) -> None:
         self._changes += 1
-        self._compiled = None
+        self._snapshot = None
+
+    def _to_compile(self) -> tuple[list[_Segment], list[Subscription]]:
+        """The segments that stay, and all that is compiled together, in order."""
+        kept, entries = [each for each in self._segments if len(each)], list(self._new.values())
+        while any(2 * len(each) < len(each.matcher) for each in kept):
+            entries = [*kept.pop().entries(), *entries]
+        if len(entries) >= NEWEST_MAX:
+            while kept and len(kept[-1]) <= _RATIO * len(entries):
+                entries = [*kept.pop().entries(), *entries]
+        return kept, entries
+
+    def snapshot(self) -> Snapshot:
+        """The present subscriptions, compiled; later changes do not touch them."""
+        with self._lock:
+            if self._snapshot is not None:
+                return self._snapshot
+            kept, entries = self._to_compile()
+            changes = self._changes
+        segments = kept
+        if entries or not kept:
+            segments = [*kept, _Segment(self._compile(self._none.with_entries(entries)), None)]
+        parts, first = [], 0
+        for segment in segments:
+            parts.append(Part(segment.matcher.segment, first, segment.is_removed))
+            first += len(segment.matcher)
+        snapshot: Snapshot = segments[0].matcher
+        if len(segments) > 1 or segments[0].is_removed is not None:
+            batches = BatchMatcher(parts, self._limits, Projection(), self._parsers)
+            snapshot = Snapshot(batches)
+        with self._lock:
+            if self._changes == changes:
+                self._snapshot = snapshot
+                if len(entries) > len(self._new) or len(entries) >= NEWEST_MAX or not kept:
+                    self._segments, self._new = segments, {}
+        return snapshot
 
     def compiled(self) -> CompiledMatcher:
+        """The present subscriptions, compiled together: what can be saved."""
         with self._lock:
-            if self._compiled is not None:
-                return self._compiled
-            entries = list(self._entries.values())
+            segments, new = list(self._segments), list(self._new.values())
             changes = self._changes
+        if len(segments) == 1 and segments[0].is_removed is None and not new:
+            return segments[0].matcher
+        entries = [*chain.from_iterable(each.entries() for each in segments), *new]
         compiled = self._compile(self._none.with_entries(entries))
         with self._lock:
             if self._changes == changes:
-                self._compiled = compiled
+                self._segments, self._new = [_Segment(compiled, None)], {}
+                self._snapshot = compiled
         return compiled
 
     def _compile(self, subscriptions: Subscriptions) -> CompiledMatcher:
         return CompiledMatcher(subscriptions, self._engine, self._limits, None, self._schema)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        with self._lock:
+            return sum(map(len, self._segments)) + len(self._new)
 
     def __contains__(self, id: object) -> bool:
-        is_id = isinstance(id, str | int) and not isinstance(id, bool)  # as True would be 1
-        return is_id and id in self._entries
+        with self._lock:
+            return self._find(id) is not None
 
     def __iter__(self) -> Iterator[SubscriptionId]:
         return iter(self.ids)
 
     def __repr__(self) -> str:
         return f"<Matcher: {len(self):,} subscriptions, engine {self._engine}>"
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A compiled part of the set; ``is_removed`` says which subscriptions are no longer there."""
+
+    matcher: CompiledMatcher
+    is_removed: NDArray[np.bool_] | None
+
+    def find(self, id: SubscriptionId) -> int:
+        """The number of a subscription, or -1 where there is none."""
+        number = self.matcher.subscriptions.ids.find(id)
+        return (
+            -1
+            if number >= 0 and self.is_removed is not None and self.is_removed[number]
+            else number
+        )
+
+    def without(self, number: int) -> _Segment:
+        """The same without one more subscription."""
+        if self.is_removed is None:
+            is_removed = np.zeros(len(self.matcher), np.bool_)
+        else:
+            is_removed = self.is_removed.copy()
+        is_removed[number] = True
+        return _Segment(self.matcher, is_removed)
+
+    def ids(self) -> Iterator[SubscriptionId]:
+        """The ids that are there."""
+        return (entry.id for entry in self.entries())
+
+    def entries(self) -> Iterator[Subscription]:
+        """The subscriptions that are there."""
+        subscriptions = self.matcher.subscriptions
+        if self.is_removed is None:
+            return iter(subscriptions)
+        return compress(subscriptions, (~self.is_removed).tolist())
+
+    def __len__(self) -> int:
+        removed = 0 if self.is_removed is None else int(self.is_removed.sum())
+        return len(self.matcher) - removed

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.arrays import Int32
 from tamis.core.errors import LxmlEvaluationError, SubscriptionId, UsageError
 from tamis.core.index.matchset import MatchSet
-from tamis.language.columns import Ids
+from tamis.language.columns import Ids, SnapshotIds
 
 if TYPE_CHECKING:
     from tamis.matching.selection import BatchNodes, DocumentNodes, Selection
@@ -42,7 +42,7 @@ class Match:
 
     def __init__(
         self,
-        ids: Ids,
+        ids: Ids | SnapshotIds,
         matches: MatchSet,
         document: int,
         record: int | None = None,

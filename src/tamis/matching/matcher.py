@@ -30,9 +30,23 @@ from tamis.documents.record_batch import ALL_RECORDS, RecordBatch, RecordRange, 
 from tamis.documents.record_reader import parse_records
 from tamis.documents.source import Document, Source, open_stream, read
 from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
-from tamis.language.subscriptions import SubscriptionItems, Subscriptions, as_subscriptions
+from tamis.language.columns import IdsOfSegment, SnapshotIds
+from tamis.language.subscriptions import (
+    Subscription,
+    SubscriptionItems,
+    Subscriptions,
+    as_subscriptions,
+)
 from tamis.language.xpath import Unsupported
-from tamis.matching.batches import Answers, BatchMatcher, DocumentReader, Given, subscribers_of
+from tamis.matching.batches import (
+    Answers,
+    BatchMatcher,
+    DocumentReader,
+    Given,
+    Part,
+    Segment,
+    subscribers_of,
+)
 from tamis.matching.match import Match
 from tamis.matching.planner import compile_assignment, plan, with_switch
 from tamis.matching.projection import projection_of
@@ -48,7 +62,7 @@ if TYPE_CHECKING:
 class DocumentMatcher:
     """The methods of all matchers; each call uses the subscriptions as they are when it begins."""
 
-    def compiled(self) -> CompiledMatcher:
+    def snapshot(self) -> Snapshot:
         """The present subscriptions, compiled; later changes do not touch them."""
         raise NotImplementedError
 
@@ -118,7 +132,7 @@ class DocumentMatcher:
         check_many(documents, "documents", "match()")
         which, has_values = checked_nodes(nodes, values)
         declared = checked_declared_encoding(declared_encoding)
-        compiled = self.compiled()
+        compiled = self.snapshot()
         found = compiled.answers(documents, check_threads(threads), which, has_values, declared)
         return (
             Match(compiled.ids, matches, number, nodes=located)
@@ -159,7 +173,7 @@ class DocumentMatcher:
         which, has_values = checked_nodes(nodes, values)
         declared = checked_declared_encoding(declared_encoding)
         asked = check_tag(tag), check_threads(threads), which
-        compiled = self.compiled()
+        compiled = self.snapshot()
         found = compiled.record_answers(document, *asked, values=has_values, declared=declared)
         return (
             Match(compiled.ids, matches, number, offsets.first + number, located)
@@ -192,8 +206,8 @@ class DocumentMatcher:
         """
         from tamis.matching.explain import explain  # noqa: PLC0415 - few ask
 
-        compiled = self.compiled()
-        item = compiled.subscriptions.find(id)
+        compiled = self.snapshot()
+        item = compiled._find(id)
         if item is None:
             raise UnknownSubscription(id=id)
         if item.query is None:
@@ -206,7 +220,103 @@ class DocumentMatcher:
         return explain(item.query, batch, vocabulary)
 
 
-class CompiledMatcher(DocumentMatcher):
+class Snapshot(DocumentMatcher):
+    """Compiled subscriptions as they were at one time: immutable, safe to share between threads.
+
+    Attributes:
+        ids: of the subscriptions, by the numbers that matches have.
+        limits: bounds on each document.
+    """
+
+    def __init__(self, batches: BatchMatcher) -> None:
+        self._batches = batches
+        self.limits = batches.limits
+        parts = [
+            IdsOfSegment(segment.subscriptions.ids, first, is_removed)
+            for segment, first, is_removed in batches.parts
+        ]
+        is_whole = len(parts) == 1 and parts[0].is_removed is None
+        self.ids = parts[0].ids if is_whole else SnapshotIds(parts)
+
+    def snapshot(self) -> Snapshot:
+        """The same: its subscriptions do not change."""
+        return self
+
+    def _find(self, id: SubscriptionId) -> Subscription | None:
+        """The subscription with an id, or None."""
+        for segment, _, is_removed in reversed(self._batches.parts):
+            number = segment.subscriptions.ids.find(id)
+            if number >= 0 and (is_removed is None or not is_removed[number]):
+                return segment.subscriptions.find(id)
+        return None
+
+    def answers(
+        self,
+        documents: Iterable[Document | DocumentError | Flush],
+        threads: int = 1,
+        nodes: Which | None = None,
+        values: bool = False,
+        declared: DeclaredEncoding = "check",
+    ) -> Iterator[Answers]:
+        """The answers of :meth:`match_many`, as arrays, of many documents at a time."""
+        reader = DocumentReader(self.limits, declared)
+
+        def match_group(group: Sequence[Given]) -> list[Answers]:
+            """Match a group, in smaller ones where its files turn out to be large."""
+            return [self._batches.match(batch, nodes, values) for batch in reader.batches(group)]
+
+        groups = reader.groups(documents)
+        with closing(WorkerPool(threads).map_in_order(match_group, groups)) as answered:
+            for several in answered:
+                yield from several
+
+    def record_answers(
+        self,
+        document: Document | DocumentError,
+        tag: str,
+        threads: int = 1,
+        nodes: Which | None = None,
+        part: RecordRange | None = None,
+        *,
+        values: bool = False,
+        declared: DeclaredEncoding = "check",
+    ) -> Iterator[Answers]:
+        """The answers of :meth:`match_records`, as arrays, of many records at a time.
+
+        With a ``part`` of the records, the document is the bytes of this part alone.
+        """
+        try:
+            if isinstance(document, DocumentError):
+                raise document
+            stream = open_stream(document, declared)
+        except DocumentError as error:
+            yield Answers(match_set([np.zeros(0, np.int32)], {0: error}), None)
+            return
+        projection = self._batches.projected(nodes, values)
+        part = part or ALL_RECORDS
+        parsed = parse_records(stream, tag, Vocabulary(), projection, self.limits, part)
+
+        def match_records(found: RecordBatch) -> Answers:
+            if found.excerpt is not None:
+                found.excerpt.base_offset = stream.base_offset
+            return self._batches.match_records(found, nodes, values)
+
+        pool = WorkerPool(threads)
+        with closing(parsed), closing(pool.map_in_order(match_records, parsed)) as answered:
+            yield from answered
+
+    def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
+        """Match documents that were read, or could not be, as one batch."""
+        return self._batches.match(sources).matches
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot: {len(self):,} subscriptions>"
+
+
+class CompiledMatcher(Snapshot):
     """Compiled subscriptions: immutable, safe to share between threads, picklable.
 
     Made by :func:`tamis.compile` or :func:`tamis.load`. A pickle holds the subscriptions, which are
@@ -224,8 +334,6 @@ class CompiledMatcher(DocumentMatcher):
     ) -> None:
         self.subscriptions = subscriptions
         self.schema = schema
-        self.limits = limits
-        self.ids = subscriptions.ids
         self.named_engine = engine  # or "auto"
         self.loaded_from = loaded  # the file, if it was loaded
         self._violations = None if schema is None else schema.violations()
@@ -240,7 +348,8 @@ class CompiledMatcher(DocumentMatcher):
             subscribers, assignments = loaded.compiled.subscribers, loaded.compiled.assignments
         if engine == "auto" and schema is None:
             assignments = [(with_switch(*each), each[1]) for each in assignments]
-        self._batches = BatchMatcher(subscriptions, subscribers, assignments, limits, projection)
+        segment = Segment(subscriptions, subscribers, assignments)
+        super().__init__(BatchMatcher([Part(segment)], limits, projection))
 
     def with_limits(self, limits: Limits) -> CompiledMatcher:
         """The same, with other bounds on each document; it is not compiled again."""
@@ -249,9 +358,10 @@ class CompiledMatcher(DocumentMatcher):
         other._batches = self._batches.with_limits(limits)
         return other
 
-    def compiled(self) -> CompiledMatcher:
-        """The same: its subscriptions do not change."""
-        return self
+    @property
+    def segment(self) -> Segment:
+        """What was compiled."""
+        return self._batches.parts[0].segment
 
     @property
     def engine(self) -> str:
@@ -317,76 +427,14 @@ class CompiledMatcher(DocumentMatcher):
                 f"what {pruning} pruned with a DTD cannot be saved: compile without the DTD"
             )
         asked = self.subscriptions, self.named_engine, self.limits
-        compiled = saved.Compiled(*asked, assignments, self._batches.subscribers)
+        compiled = saved.Compiled(*asked, assignments, self.segment.subscribers)
         saved.save(checked_path(path), compiled, self._batches.searchers() if warm else [])
-
-    def answers(
-        self,
-        documents: Iterable[Document | DocumentError | Flush],
-        threads: int = 1,
-        nodes: Which | None = None,
-        values: bool = False,
-        declared: DeclaredEncoding = "check",
-    ) -> Iterator[Answers]:
-        """The answers of :meth:`match_many`, as arrays, of many documents at a time."""
-        reader = DocumentReader(self.limits, declared)
-
-        def match_group(group: Sequence[Given]) -> list[Answers]:
-            """Match a group, in smaller ones where its files turn out to be large."""
-            return [self._batches.match(batch, nodes, values) for batch in reader.batches(group)]
-
-        groups = reader.groups(documents)
-        with closing(WorkerPool(threads).map_in_order(match_group, groups)) as answered:
-            for several in answered:
-                yield from several
-
-    def record_answers(
-        self,
-        document: Document | DocumentError,
-        tag: str,
-        threads: int = 1,
-        nodes: Which | None = None,
-        part: RecordRange | None = None,
-        *,
-        values: bool = False,
-        declared: DeclaredEncoding = "check",
-    ) -> Iterator[Answers]:
-        """The answers of :meth:`match_records`, as arrays, of many records at a time.
-
-        With a ``part`` of the records, the document is the bytes of this part alone.
-        """
-        try:
-            if isinstance(document, DocumentError):
-                raise document
-            stream = open_stream(document, declared)
-        except DocumentError as error:
-            yield Answers(match_set([np.zeros(0, np.int32)], {0: error}), None)
-            return
-        projection = self._batches.projected(nodes, values)
-        part = part or ALL_RECORDS
-        parsed = parse_records(stream, tag, Vocabulary(), projection, self.limits, part)
-
-        def match_records(found: RecordBatch) -> Answers:
-            if found.excerpt is not None:
-                found.excerpt.base_offset = stream.base_offset
-            return self._batches.match_records(found, nodes, values)
-
-        pool = WorkerPool(threads)
-        with closing(parsed), closing(pool.map_in_order(match_records, parsed)) as answered:
-            yield from answered
-
-    def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
-        """Match documents that were read, or could not be, as one batch."""
-        return self._batches.match(sources).matches
 
     def __reduce__(self) -> tuple[Any, ...]:
         if (loaded := self.loaded_from) is not None:
             return load_again, (loaded.path, loaded.identity, self.limits)
         arguments = self.subscriptions, self.named_engine, self.limits, None, self.schema
         return CompiledMatcher, arguments
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def __repr__(self) -> str:
         return f"<CompiledMatcher: {len(self):,} subscriptions, engine {self.engine}>"

@@ -212,7 +212,7 @@ class MatchRows:
 
     def _nodes(self, found: Answers, document: int, number: int) -> list[Any]:
         match = Match(self.matcher.ids, found.matches, document, nodes=found.nodes)
-        nodes = match.nodes(self.matcher.ids[number])
+        nodes = match.nodes(self.matcher.subscriptions.ids[number])
         rows = [node._asdict() for node in nodes]
         if self.spec.values:
             for row, value in zip(rows, nodes.values(), strict=True):

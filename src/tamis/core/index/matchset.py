@@ -42,6 +42,76 @@ class Subscribers(NamedTuple):
     starts: Int64
     numbers: Int32
 
+    def of(self, queries: Int32) -> Int32:
+        """The subscriptions of some queries, in no order."""
+        return ranges(self.starts, queries, self.numbers)
+
+    def counts(self, queries: Int32) -> Int64:
+        """How many subscriptions each of some queries has."""
+        rows = queries.astype(np.int64)
+        return self.starts[rows + 1] - self.starts[rows]
+
+
+_NOTHING, _NO_PLACES = np.zeros(0, np.int32), np.zeros(0, np.int64)
+freeze(_NOTHING)
+
+
+class SegmentSubscribers(NamedTuple):
+    """The subscribers of one segment of a snapshot.
+
+    Attributes:
+        first_query, first: what is added to the segment's own numbers of queries, and of
+            subscriptions.
+        is_removed: bool[subscriptions], of those that are no longer there; None: all are.
+    """
+
+    subscribers: Subscribers
+    first_query: int
+    first: int
+    is_removed: NDArray[np.bool_] | None = None
+
+
+class SnapshotSubscribers:
+    """The subscriptions of each query of several segments, as ``Subscribers`` of one.
+
+    >>> one = Subscribers(np.array([0, 1, 2]), np.array([0, 1], np.int32))
+    >>> is_removed = np.array([True, False])
+    >>> both = SnapshotSubscribers(
+    ...     [SegmentSubscribers(one, 0, 0, is_removed), SegmentSubscribers(one, 2, 2)])
+    >>> both.of(np.array([3, 0, 1], np.int32)), both.counts(np.array([3, 0, 1], np.int32))
+    (array([3, 1], dtype=int32), array([1, 0, 1]))
+    """
+
+    def __init__(self, segments: Sequence[SegmentSubscribers]) -> None:
+        self._segments = segments
+        self._firsts = np.array([segment.first_query for segment in segments])
+
+    def of(self, queries: Int32) -> Int32:
+        """The subscriptions of some queries."""
+        return self._found(queries)[1]
+
+    def counts(self, queries: Int32) -> Int64:
+        """How many subscriptions each of some queries has."""
+        return np.bincount(self._found(queries)[0], minlength=len(queries))
+
+    def _found(self, queries: Int32) -> tuple[Int64, Int32]:
+        """The subscriptions of some queries, and for each the place of its query; these ascend."""
+        of_segment = np.searchsorted(self._firsts, queries, "right") - 1
+        places, numbers = [_NO_PLACES], [_NOTHING]
+        for number, segment in enumerate(self._segments):
+            asking = np.flatnonzero(of_segment == number)
+            own = queries[asking] - segment.first_query
+            found = segment.subscribers.of(own)
+            owners = np.repeat(asking, segment.subscribers.counts(own))
+            if segment.is_removed is not None:
+                is_left = ~segment.is_removed[found]
+                found, owners = found[is_left], owners[is_left]
+            places.append(owners)
+            numbers.append(found + np.int32(segment.first))
+        together = np.concatenate(places)
+        order = np.argsort(together, kind="stable")
+        return together[order], np.concatenate(numbers)[order]
+
 
 QueryValue = bool | float | str
 """The value of an expression that selects no nodes."""
@@ -63,10 +133,6 @@ class Occurrences(NamedTuple):
     set_ids: Int32
     node_refs: Int64
     values: Mapping[int, Mapping[int, QueryValue]] = MappingProxyType({})
-
-
-_NOTHING = np.zeros(0, np.int32)
-freeze(_NOTHING)
 
 
 class MatchSet(NamedTuple):
@@ -100,7 +166,7 @@ class MatchSet(NamedTuple):
     set_starts: Int64
     members: Int32
     sliced: Int32 = _NOTHING
-    subscribers: Subscribers | None = None
+    subscribers: Subscribers | SnapshotSubscribers | None = None
     errors: Mapping[int, DocumentError] = MappingProxyType({})
     occurrences: Occurrences | None = None
     failed: Mapping[int, Mapping[int, LxmlEvaluationError]] = MappingProxyType({})
@@ -115,21 +181,20 @@ class MatchSet(NamedTuple):
         sets = self.set_ids[self.document_starts[document] : self.document_starts[document + 1]]
         numbers = distinct(self._unsliced(ranges(self.set_starts, sets, self.members)))
         if self.subscribers is not None:
-            numbers = np.sort(ranges(self.subscribers.starts, numbers, self.subscribers.numbers))
+            numbers = np.sort(self.subscribers.of(numbers))
         freeze(numbers)
         return numbers
 
     def for_subscribers(
-        self, subscribers: Subscribers, errors: Mapping[int, DocumentError]
+        self, subscribers: Subscribers | SnapshotSubscribers, errors: Mapping[int, DocumentError]
     ) -> MatchSet:
         """The same matches by subscription instead of by query, with the errors of documents."""
-        starts, numbers = subscribers
         failed = {
             document: dict(
                 sorted(
                     (number, error)
                     for query, error in of_document.items()
-                    for number in numbers[starts[query] : starts[query + 1]].tolist()
+                    for number in subscribers.of(np.array([query], np.int32)).tolist()
                 )
             )
             for document, of_document in self.failed.items()
@@ -172,10 +237,8 @@ class MatchSet(NamedTuple):
             owners = np.concatenate([owners[~is_start], np.repeat(owners[at], sizes)])
             members = self._unsliced(members)
         if self.subscribers is not None:
-            firsts = self.subscribers.starts
-            queries = members.astype(np.int64)
-            owners = np.repeat(owners, firsts[queries + 1] - firsts[queries])
-            members = ranges(firsts, members, self.subscribers.numbers)
+            owners = np.repeat(owners, self.subscribers.counts(members))
+            members = self.subscribers.of(members)
         owners, numbers = _ordered(owners, members)
         return starts_of(np.bincount(owners, minlength=len(sets))), numbers
 

@@ -69,12 +69,12 @@ class Builder:
 
     def add(self, queries: QueryTable, answered: Int32) -> None:
         """Add queries, each of which answers the query of a number."""
+        self.reserve(len(queries.tests) + len(queries.numbers), 0)
         tests = [self._test_of(test, is_attribute) for is_attribute, test in queries.tests]
         strings = np.zeros(len(queries.string_starts) - 1, np.int32)
         self._reserve_strings(len(strings), len(queries.string_bytes))
         at.add_strings(self.state, queries.string_starts, queries.string_bytes, strings)
         halves = queries.numbers.view(np.int32).reshape(-1, 2).tolist()
-        self.reserve(len(halves), 1)
         numbers = [rows.add_number(self.state, low, high) for low, high in halves]
         self._state.replace(
             code=queries.code,
@@ -144,5 +144,4 @@ class Builder:
 
     def _test(self, kind: int, *names: str | None) -> int:
         numbers = [-1 if n is None else self._names.setdefault(n, len(self._names)) for n in names]
-        self.reserve(1, 1)
         return int(rows.add_test(self.state, kind, *(numbers or (-1, -1))))
