@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
-from tamis.language.lower import Lowering
+from tamis.language.lower import Lowering, lowered
 from tamis.language.model import Query
 from tamis.language.printer import print_query
 from tamis.language.xpath import parse
@@ -49,3 +50,12 @@ def test_different_queries_have_different_words() -> None:
     ]
     for one, other in same:
         assert lowering.add(parse(one)) == lowering.add(parse(other))
+
+
+@pytest.mark.parametrize("function", ["starts-with(x/y[{}], 'a')", "string-length(x[{}]) = 0"])
+def test_nested_functions_take_few_words(function: str) -> None:
+    """A first node that is written as positions repeats what is behind it."""
+    text = "x"
+    for _ in range(25):
+        text = function.replace("{}", text)
+    assert len(lowered([parse(f"//a[{text}]")]).code) < 1 << 15

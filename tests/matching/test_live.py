@@ -193,7 +193,7 @@ def test_many_subscriptions_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -
     compiled.clear()
     live.add_many(many)
     live.update({7: "//c", 8: "//b"})
-    assert list(live.match("<a9><b/></a9>")) == ["x", 8, 9]
+    assert list(live.match("<a9><b/></a9>")) == ["x", 9, 8]
     assert compiled == [20_000]  # two subscriptions are equal
 
 
@@ -242,3 +242,45 @@ def test_a_bool_is_no_id() -> None:
     with pytest.raises(tamis.core.errors.SubscriptionIdError):
         live.remove(True)
     assert live.ids == (1, 0)
+
+
+def test_changes_while_a_segment_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is removed, replaced and added meanwhile is so in the next match."""
+    monkeypatch.setattr(live_module, "NEWEST_MAX", 4)
+    live = tamis.Matcher(dict.fromkeys(range(6), "//a"))
+    live.add_many(dict.fromkeys(range(6, 10), "//a"))
+    compile = live._compile
+
+    def changing(subscriptions: Any) -> Any:
+        monkeypatch.setattr(live, "_compile", compile)
+        live.remove(2)
+        live.remove(7)
+        live.update({3: "//b", 8: "//b"})
+        live.remove(9)
+        live.add(9, "//b")
+        return compile(subscriptions)
+
+    monkeypatch.setattr(live, "_compile", changing)
+    assert list(live.match("<a/>")) == [*range(10)]
+    assert list(live.match("<a/>")) == [0, 1, 4, 5, 6]
+    assert list(live.match("<b/>")) == [3, 8, 9]
+    assert sorted(live.ids) == [0, 1, 3, 4, 5, 6, 8, 9]
+    assert list(live.compiled().match("<b/>")) == [3, 8, 9]
+
+
+def test_the_newest_do_not_pile_up_while_others_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "NEWEST_MAX", 4)
+    live = tamis.Matcher({"x": "//a"})
+    compile = live._compile
+
+    def changing(subscriptions: Any) -> Any:
+        live.add(f"n{len(live)}", "//a")
+        return compile(subscriptions)
+
+    monkeypatch.setattr(live, "_compile", changing)
+    for _ in range(50):
+        live.add(f"m{len(live)}", "//a")
+        live.match("<a/>")
+        assert len(live._new) <= 6
+    matched = len(live.match("<a/>"))
+    assert len(live) == matched + 1

@@ -17,8 +17,15 @@ from tamis.language.values import compare, compare_string
 Words = list[int]
 
 
+_WORDS_MAX = 1 << 14
+
+
+class _TooManyError(Exception):
+    """A query takes too many words."""
+
+
 class Lowering:
-    """Writes queries down, one after the other, behind some others; each distinct one once.
+    """Collects the words of queries, after those of ``before``; each distinct one once.
 
     A query outside the streamed fragment has no words.
 
@@ -36,6 +43,7 @@ class Lowering:
         self._strings = {string: number for number, string in enumerate(before.strings())}
         self._numbers = {number: place for place, number in enumerate(before.numbers.tolist())}
         self._code: Words = []
+        self._words_max: int | None = None
 
     def add(self, query: m.Query) -> int:
         """The number of a query."""
@@ -51,10 +59,17 @@ class Lowering:
         self._codes.append(self._words(query))
 
     def _words(self, query: m.Query) -> tuple[int, ...]:
-        self._code = []
-        expression = query.expression
         if query.unstreamed is not None:
             return ()
+        try:
+            return self._written(query, _WORDS_MAX)
+        except _TooManyError:  # positions repeat what is behind them: nested, again and again
+            return self._written(query, None)
+
+    def _written(self, query: m.Query, words_max: int | None) -> tuple[int, ...]:
+        """The words of a query; without a bound, no first node is written as positions."""
+        self._code, self._words_max = [], words_max
+        expression = query.expression
         if isinstance(expression, m.Exists) and query.selects:
             self._any([partial(self._path, path.steps, t.MAIN) for path in expression.paths])
         else:
@@ -79,6 +94,8 @@ class Lowering:
         return result
 
     def _emit(self, kind: int, payload: int = 0) -> None:
+        if self._words_max is not None and len(self._code) > self._words_max:
+            raise _TooManyError
         self._code.append(kind | payload << t.KIND_BITS)
 
     # -- expressions -----------------------------------------------------------------------------
@@ -153,7 +170,7 @@ class Lowering:
             self._items(m.Constant(True))
             return
         steps = m.without_here(value.path.steps)
-        to_first = _to_the_first(steps)
+        to_first = None if steps and self._words_max is None else _to_the_first(steps)
         if functions == t.NORMALIZED and isinstance(literal, float) and to_first is not None:
             functions = 0  # white space around a number does not matter
         asked = self._asked(operator, literal, functions)

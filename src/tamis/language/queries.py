@@ -220,10 +220,10 @@ class _Rest:
                 query = parse_any(expression, *self._options)
                 if reads_as_xpath(expression, self._options.limits):
                     self.filters.add(expression)
+                if isinstance(query.expression, Constant) and query.unstreamed is None:
+                    self.constants[expression] = "true" if query.expression.value else "false"
             found = self._lowering.add(query)
             self.queries.setdefault(found, query)
-            if isinstance(query.expression, Constant) and query.unstreamed is None:
-                self.constants[expression] = "true" if query.expression.value else "false"
             self._read[expression] = found
         return found
 

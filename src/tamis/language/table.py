@@ -9,15 +9,16 @@ A query is a sequence of words, ``kind | payload << KIND_BITS``:
 ``ANY``     begins a group: one of the items in it holds
 ``NOT``     begins a group: not all in it hold
 ``END``     ends a level or group
-``ASKS``    the string value of what the nearest level is at is as asked; payload: the operator's
-            place in ``OPERATORS``, and from ``FUNCTION_SHIFT`` on the functions
-``LITERAL`` what is asked for, behind ``ASKS``; payload: n is string n, -1 - n is number n
-``NTH``     a position: of the nodes for which all before it in the level holds, the n-th of each
-            parent; payload: n
+``ASKS``    compares the string value of the current level's node with the literal that follows;
+            payload: the operator's index in ``OPERATORS``, and from ``FUNCTION_SHIFT`` on the
+            functions that are applied to the value first
+``LITERAL`` stands behind ``ASKS``; payload: n is string n, -1 - n is number n
+``NTH``     of the children of one parent that satisfy all items before it in this level, only the
+            n-th passes; payload: n
 =========== ===================================================================================
 
-A level holds where there is a node for which all in it holds; what follows a step of a path is
-inside of its level, like a predicate. The flags of a step:
+A level is true if one node satisfies all its items. The next step of a path is an item of the
+level, like a predicate. The flags of a step:
 
 =========== ===================================================================================
 ``BELOW``   to descendants, as after ``//``; of an attribute: also to that of the context node
@@ -26,16 +27,15 @@ inside of its level, like a predicate. The flags of a step:
             node in the order of the document, or "" where there is none. Its steps are the last
             items of the levels, and ``ASKS`` is the last item of the last one
 ``COUNTED`` so is each step of a path whose nodes are counted; ``ASKS`` is about their number
-``MAIN``    the step is one of the path whose nodes the query selects. Others say as much of what
-            is true, but do not lead to the nodes
+``MAIN``    the step is on the path that selects nodes. Other steps only test
 =========== ===================================================================================
 
 So ``//a[b = 'x' or @c]/d`` is::
 
     STEP a|BELOW|MAIN, ANY, STEP b, ASKS =, LITERAL 0, END, STEP @c, END, END, STEP d|MAIN, END, END
 
-The first node is mostly a matter of positions: ``starts-with(b/c, 'x')`` says the same as
-``b[c][1]/c[1][starts-with(., 'x')]``, and has the words of that. ``FIRST`` is left for the others.
+Most tests of a first node become positions: ``starts-with(b/c, 'x')`` has the words of
+``b[c][1]/c[1][starts-with(., 'x')]``. ``FIRST`` is left for the others.
 
 A kernel reads most expressions from bytes to words, some hundred thousand a second, without a
 Python object for any (:mod:`tamis.language.plain.reader`). What it declines,
@@ -73,6 +73,9 @@ NESTING_MAX = 60
 """Levels and groups of a plain query inside each other."""
 LITERAL_MAX = 255
 """Bytes of a string literal of a plain query, and of a name as it is written."""
+
+
+_DOUBLED_MAX = 40
 
 
 class QueryTable(NamedTuple):
@@ -124,9 +127,9 @@ class QueryTable(NamedTuple):
         return QueryTable(starts, code, *self[2:])
 
     def extents(self) -> tuple[Int64, Int64]:
-        """The words of each query that are read, and how deep levels and groups are in each other.
+        """For each query, how many words are read to compile it, and the greatest nesting.
 
-        What is inside a step to where it begins and to descendants is read for each of both.
+        The content of a descendant-or-self step is read twice.
         """
         kinds, both = self.kinds, BELOW | ITSELF
         is_twofold = (kinds == STEP) & (self.payloads & both == both)
@@ -137,7 +140,9 @@ class QueryTable(NamedTuple):
         if len(begins):
             depths[has_words] = np.maximum.reduceat(begun, begins)
             twofold[has_words] = np.add.reduceat(is_twofold, begins, dtype=np.int64)
-        return np.diff(self.starts) << twofold, depths
+        # More than that many copies are too many, whatever is in them.
+        words: Int64 = np.diff(self.starts) << np.minimum(twofold, _DOUBLED_MAX)
+        return words, depths
 
     @property
     def kinds(self) -> Int32:

@@ -46,6 +46,8 @@ BATCH_BYTES = 4 << 20
 Given = Document | Source | DocumentError
 """A document, read or not, or the error of one that could not be read."""
 
+_PROJECTIONS_MAX = 8
+"""So many parsers a thread keeps."""
 _FILES = (os.PathLike, ZipMember, TarMember)
 _READ = (Source, DocumentError)
 _NO_BYTES, _NO_LINES = np.zeros(0, np.int64), np.zeros(0, np.int32)
@@ -222,6 +224,8 @@ class BatchMatcher:
         for each, known in list(parsers.items()):
             if known.is_full:  # or too many names would be kept
                 del parsers[each]
+        for each in list(parsers)[:-_PROJECTIONS_MAX]:  # those of earlier snapshots
+            del parsers[each]
         self.parsers.append(parsers)
 
     def match(

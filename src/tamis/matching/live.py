@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import Any
@@ -22,10 +22,12 @@ from tamis.core.errors import (
 )
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Projection
-from tamis.language.model import Compare, Constant
+from tamis.language.constraints import reads_as_xpath
+from tamis.language.model import Constant
 from tamis.language.subscriptions import Subscription, SubscriptionItems, Subscriptions, Unsupported
 from tamis.matching.batches import BatchMatcher, Part
-from tamis.matching.matcher import CompiledMatcher, DocumentMatcher, Snapshot, compile_subscriptions
+from tamis.matching.matcher import CompiledMatcher, compile_subscriptions
+from tamis.matching.snapshot import DocumentMatcher, Snapshot
 from tamis.schema.graph import SchemaGraph
 
 NEWEST_MAX = 64
@@ -42,9 +44,9 @@ class Matcher(DocumentMatcher):
     subscription cannot be used, nothing.
 
     The set is made of *segments*, each compiled once. The newest subscriptions are compiled by the
-    first match after a change, some dozens at most; more become a segment. Where a
-    segment is not much larger than what comes behind it, both become one. So a subscription is
-    compiled a few times, however large the set is.
+    first match after a change. Some dozens become a segment; where the segment before is not much
+    larger, both become one. So a subscription is compiled a few times, however large the set is;
+    but a match that merges large segments takes long, and others wait for it.
 
     Arguments and errors are those of :func:`tamis.compile`.
 
@@ -84,7 +86,8 @@ class Matcher(DocumentMatcher):
         )
         self._engine, self._limits, self._schema = engine, compiled.limits, compiled.schema
         self._none = compiled.subscriptions.with_entries([])
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of what follows; it is held shortly
+        self._compiling = threading.Lock()  # one thread compiles, others wait for what it makes
         self._segments = [_Segment(compiled, None)]
         self._new: dict[SubscriptionId, Subscription] = {}
         self._snapshot: Snapshot | None = compiled
@@ -123,7 +126,7 @@ class Matcher(DocumentMatcher):
         self._change(subscriptions, may_replace=False)
 
     def update(self, subscriptions: Subscriptions | SubscriptionItems) -> None:
-        """Add subscriptions, and replace those whose ids are there.
+        """Add subscriptions, and replace those whose ids are there, which go to the end.
 
         All of them are changed, or none. They are given as for :meth:`add_many`.
 
@@ -140,8 +143,9 @@ class Matcher(DocumentMatcher):
             UnknownSubscription: there is none with this id.
         """
         with self._lock:
-            if not self._removed(id):
+            if self._find(id) is None:
                 raise UnknownSubscription(id=id)
+            self._remove([id])
             self._changed()
 
     @property
@@ -166,8 +170,10 @@ class Matcher(DocumentMatcher):
             query = self._none.queries.parse(expression)
         except SubscriptionError:
             return None
-        is_odd = query.unstreamed is not None or isinstance(query.expression, Constant | Compare)
-        return None if is_odd else Subscription(id, expression, query)
+        is_odd = query.unstreamed is not None or isinstance(query.expression, Constant)
+        if is_odd or reads_as_xpath(expression, self._none.limits):  # which is warned of
+            return None
+        return Subscription(id, expression, query)
 
     def _change(self, given: Subscriptions | SubscriptionItems, *, may_replace: bool) -> None:
         new, errors = self._read(given)
@@ -183,9 +189,7 @@ class Matcher(DocumentMatcher):
                 errors += tuple(SubscriptionIdError("the id is taken", id=id) for id in taken)
             if errors:
                 raise BadSubscriptions(errors)
-            for id in taken:
-                if id not in self._new:
-                    self._removed(id)
+            self._remove(taken)
             self._new.update(entries)
             self._changed()
 
@@ -225,73 +229,95 @@ class Matcher(DocumentMatcher):
                 return segment.matcher.subscriptions.find(id)
         return None
 
-    def _removed(self, id: SubscriptionId) -> bool:
-        """Remove a subscription: whether there was one."""
-        if isinstance(id, bool):
-            return False
-        if self._new.pop(id, None) is not None:
-            return True
-        for place in range(len(self._segments) - 1, -1, -1):
-            segment = self._segments[place]
-            number = segment.find(id)
-            if number >= 0:
-                self._segments[place] = segment.without(number)
-                return True
-        return False
+    def _remove(self, ids: Sequence[SubscriptionId]) -> None:
+        """Remove subscriptions that are there."""
+        old = [id for id in ids if self._new.pop(id, None) is None]
+        for place, segment in enumerate(self._segments):
+            numbers = [number for id in old if (number := segment.find(id)) >= 0]
+            if numbers:
+                self._segments[place] = segment.without(numbers)
 
     def _changed(self) -> None:
         self._changes += 1
         self._snapshot = None
 
-    def _to_compile(self) -> tuple[list[_Segment], list[Subscription]]:
-        """The segments that stay, and all that is compiled together, in order."""
-        kept, entries = [each for each in self._segments if len(each)], list(self._new.values())
-        while any(2 * len(each) < len(each.matcher) for each in kept):
-            entries = [*kept.pop().entries(), *entries]
-        if len(entries) >= NEWEST_MAX:
-            while kept and len(kept[-1]) <= _RATIO * len(entries):
-                entries = [*kept.pop().entries(), *entries]
-        return kept, entries
-
     def snapshot(self) -> Snapshot:
         """The present subscriptions, compiled; later changes do not touch them."""
-        with self._lock:
-            if self._snapshot is not None:
-                return self._snapshot
-            kept, entries = self._to_compile()
-            changes = self._changes
-        segments = kept
-        if entries or not kept:
-            segments = [*kept, _Segment(self._compile(self._none.with_entries(entries)), None)]
+        if (known := self._snapshot) is not None:
+            return known
+        with self._compiling:
+            with self._lock:
+                if self._snapshot is not None:
+                    return self._snapshot
+                before, new, changes = list(self._segments), list(self._new.values()), self._changes
+            kept, entries = _to_compile(before, new)
+            newest = None
+            if entries or not kept:
+                newest = _Segment(self._compile(self._none.with_entries(entries)), None)
+            snapshot = self._snapshot_of([*kept, newest] if newest is not None else kept)
+            is_sealed = len(entries) > len(new) or len(entries) >= NEWEST_MAX or not kept
+            with self._lock:
+                if newest is not None and is_sealed:
+                    self._seal(before, kept, new, newest)
+                elif len(kept) < len(before):
+                    self._segments = [each for each in self._segments if len(each)]
+                if self._changes == changes:
+                    self._snapshot = snapshot
+            return snapshot
+
+    def compiled(self) -> CompiledMatcher:
+        """The present subscriptions, compiled together: what can be saved."""
+        with self._compiling:
+            with self._lock:
+                before, new, changes = list(self._segments), list(self._new.values()), self._changes
+            if len(before) == 1 and before[0].is_removed is None and not new:
+                return before[0].matcher
+            entries = [*chain.from_iterable(each.entries() for each in before), *new]
+            compiled = self._compile(self._none.with_entries(entries))
+            with self._lock:
+                self._seal(before, [], new, _Segment(compiled, None))
+                if self._changes == changes:
+                    self._snapshot = compiled
+            return compiled
+
+    def _snapshot_of(self, segments: Sequence[_Segment]) -> Snapshot:
+        if len(segments) == 1 and segments[0].is_removed is None:
+            return segments[0].matcher
         parts, first = [], 0
         for segment in segments:
             parts.append(Part(segment.matcher.segment, first, segment.is_removed))
             first += len(segment.matcher)
-        snapshot: Snapshot = segments[0].matcher
-        if len(segments) > 1 or segments[0].is_removed is not None:
-            batches = BatchMatcher(parts, self._limits, Projection(), self._parsers)
-            snapshot = Snapshot(batches)
-        with self._lock:
-            if self._changes == changes:
-                self._snapshot = snapshot
-                if len(entries) > len(self._new) or len(entries) >= NEWEST_MAX or not kept:
-                    self._segments, self._new = segments, {}
-        return snapshot
+        return Snapshot(BatchMatcher(parts, self._limits, Projection(), self._parsers))
 
-    def compiled(self) -> CompiledMatcher:
-        """The present subscriptions, compiled together: what can be saved."""
-        with self._lock:
-            segments, new = list(self._segments), list(self._new.values())
-            changes = self._changes
-        if len(segments) == 1 and segments[0].is_removed is None and not new:
-            return segments[0].matcher
-        entries = [*chain.from_iterable(each.entries() for each in segments), *new]
-        compiled = self._compile(self._none.with_entries(entries))
-        with self._lock:
-            if self._changes == changes:
-                self._segments, self._new = [_Segment(compiled, None)], {}
-                self._snapshot = compiled
-        return compiled
+    def _seal(
+        self,
+        before: Sequence[_Segment],
+        kept: Sequence[_Segment],
+        new: Sequence[Subscription],
+        newest: _Segment,
+    ) -> None:
+        """Put a segment in the place of new subscriptions and of segments that are not kept.
+
+        What was removed or replaced while it was compiled is removed from it.
+
+        Args:
+            before: all segments, as they were when the compilation began; so are the others.
+        """
+        stale: list[SubscriptionId] = []
+        segments: list[_Segment] = []
+        for old, now in zip(before, self._segments, strict=True):
+            if any(old is each for each in kept):
+                segments.append(now)
+            elif now is not old:
+                stale += old.ids_removed(now)
+        for entry in new:
+            if self._new.get(entry.id) is entry:
+                del self._new[entry.id]
+            else:
+                stale.append(entry.id)
+        if stale:
+            newest = newest.without([newest.find(id) for id in stale])
+        self._segments = [*segments, newest]
 
     def _compile(self, subscriptions: Subscriptions) -> CompiledMatcher:
         return CompiledMatcher(subscriptions, self._engine, self._limits, None, self._schema)
@@ -321,24 +347,28 @@ class _Segment:
     def find(self, id: SubscriptionId) -> int:
         """The number of a subscription, or -1 where there is none."""
         number = self.matcher.subscriptions.ids.find(id)
-        return (
-            -1
-            if number >= 0 and self.is_removed is not None and self.is_removed[number]
-            else number
-        )
+        is_gone = number >= 0 and self.is_removed is not None and self.is_removed[number]
+        return -1 if is_gone else number
 
-    def without(self, number: int) -> _Segment:
-        """The same without one more subscription."""
+    def without(self, numbers: Sequence[int]) -> _Segment:
+        """The same without some more subscriptions."""
         if self.is_removed is None:
             is_removed = np.zeros(len(self.matcher), np.bool_)
         else:
             is_removed = self.is_removed.copy()
-        is_removed[number] = True
+        is_removed[numbers] = True
         return _Segment(self.matcher, is_removed)
+
+    def ids_removed(self, later: _Segment) -> list[SubscriptionId]:
+        """The ids that are here, and not in the same segment later."""
+        assert later.is_removed is not None
+        gone = later.is_removed if self.is_removed is None else later.is_removed & ~self.is_removed
+        return self.matcher.subscriptions.ids.take(np.flatnonzero(gone))
 
     def ids(self) -> Iterator[SubscriptionId]:
         """The ids that are there."""
-        return (entry.id for entry in self.entries())
+        ids = self.matcher.subscriptions.ids
+        return iter(ids if self.is_removed is None else ids.part(np.flatnonzero(~self.is_removed)))
 
     def entries(self) -> Iterator[Subscription]:
         """The subscriptions that are there."""
@@ -350,3 +380,16 @@ class _Segment:
     def __len__(self) -> int:
         removed = 0 if self.is_removed is None else int(self.is_removed.sum())
         return len(self.matcher) - removed
+
+
+def _to_compile(
+    segments: Sequence[_Segment], new: Sequence[Subscription]
+) -> tuple[list[_Segment], list[Subscription]]:
+    """The segments that stay, and all that is compiled together, in order."""
+    kept, entries = [each for each in segments if len(each)], list(new)
+    while any(2 * len(each) < len(each.matcher) for each in kept):
+        entries = [*kept.pop().entries(), *entries]
+    if len(entries) >= NEWEST_MAX:
+        while kept and len(kept[-1]) <= _RATIO * len(entries):
+            entries = [*kept.pop().entries(), *entries]
+    return kept, entries

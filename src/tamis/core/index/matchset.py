@@ -46,10 +46,14 @@ class Subscribers(NamedTuple):
         """The subscriptions of some queries, in no order."""
         return ranges(self.starts, queries, self.numbers)
 
-    def counts(self, queries: Int32) -> Int64:
-        """How many subscriptions each of some queries has."""
+    def expanded(self, queries: Int32) -> tuple[Int64, Int32]:
+        """The subscriptions of some queries, and before them the index of each one's query.
+
+        The indices ascend.
+        """
         rows = queries.astype(np.int64)
-        return self.starts[rows + 1] - self.starts[rows]
+        owners = np.repeat(np.arange(len(rows)), self.starts[rows + 1] - self.starts[rows])
+        return owners, self.of(queries)
 
 
 _NOTHING, _NO_PLACES = np.zeros(0, np.int32), np.zeros(0, np.int64)
@@ -78,8 +82,8 @@ class SnapshotSubscribers:
     >>> is_removed = np.array([True, False])
     >>> both = SnapshotSubscribers(
     ...     [SegmentSubscribers(one, 0, 0, is_removed), SegmentSubscribers(one, 2, 2)])
-    >>> both.of(np.array([3, 0, 1], np.int32)), both.counts(np.array([3, 0, 1], np.int32))
-    (array([3, 1], dtype=int32), array([1, 0, 1]))
+    >>> both.expanded(np.array([3, 0, 1], np.int32))
+    (array([0, 2]), array([3, 1], dtype=int32))
     """
 
     def __init__(self, segments: Sequence[SegmentSubscribers]) -> None:
@@ -88,21 +92,17 @@ class SnapshotSubscribers:
 
     def of(self, queries: Int32) -> Int32:
         """The subscriptions of some queries."""
-        return self._found(queries)[1]
+        return self.expanded(queries)[1]
 
-    def counts(self, queries: Int32) -> Int64:
-        """How many subscriptions each of some queries has."""
-        return np.bincount(self._found(queries)[0], minlength=len(queries))
-
-    def _found(self, queries: Int32) -> tuple[Int64, Int32]:
-        """The subscriptions of some queries, and for each the place of its query; these ascend."""
+    def expanded(self, queries: Int32) -> tuple[Int64, Int32]:
+        """The subscriptions of some queries, and before them the index of each one's query."""
         of_segment = np.searchsorted(self._firsts, queries, "right") - 1
         places, numbers = [_NO_PLACES], [_NOTHING]
         for number, segment in enumerate(self._segments):
             asking = np.flatnonzero(of_segment == number)
             own = queries[asking] - segment.first_query
-            found = segment.subscribers.of(own)
-            owners = np.repeat(asking, segment.subscribers.counts(own))
+            indices, found = segment.subscribers.expanded(own)
+            owners = asking[indices]
             if segment.is_removed is not None:
                 is_left = ~segment.is_removed[found]
                 found, owners = found[is_left], owners[is_left]
@@ -237,8 +237,8 @@ class MatchSet(NamedTuple):
             owners = np.concatenate([owners[~is_start], np.repeat(owners[at], sizes)])
             members = self._unsliced(members)
         if self.subscribers is not None:
-            owners = np.repeat(owners, self.subscribers.counts(members))
-            members = self.subscribers.of(members)
+            indices, members = self.subscribers.expanded(members)
+            owners = owners[indices]
         owners, numbers = _ordered(owners, members)
         return starts_of(np.bincount(owners, minlength=len(sets))), numbers
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.core.arrays import Bytes, Floats, Int32, Int64
-from tamis.core.kernel import U, inlined, kernel
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, lay_out, uint8s
 from tamis.core.kernel.table import GOLDEN, free_slot, slot_finder
 from tamis.core.kernel.text import hash_bytes, same_bytes
@@ -215,7 +215,7 @@ def is_string(known: Any, number: int, searched: Any) -> bool:
 find_string = slot_finder(is_string)
 
 
-@kernel
+@called
 def add_string(state: Int64, text: Bytes, first: int, last: int) -> int:
     """The number of a string, which is added where it is new; there must be room."""
     slots, starts = int32s(state, TABLES.string_slots), int64s(state, TABLES.string_starts)

@@ -86,19 +86,19 @@ def add_node(state: Int64, node: int, is_below: int, test: int) -> int:
     return at.add_row(state, at.NODE_TABLE, (node, is_below, test, 0, 0))
 
 
-@kernel
+@called
 def add_fact(state: Int64, kind: int, test: int, formula: int) -> int:
     """The number of a fact."""
     return at.add_row(state, at.FACT_TABLE, (kind, test, formula, 0, 0))
 
 
-@kernel
+@called
 def add_rule(state: Int64, node: int, formula: int, action: int, target: int, source: int) -> None:
     """What follows where a node is reached and a formula holds there."""
     at.add_row(state, at.RULE_TABLE, (node, formula, action, target, source))
 
 
-@kernel
+@called
 def add_derived(state: Int64, node: int, is_below: int, formula: int) -> int:
     """The formula, around a node, of: it is reached and a formula holds there."""
     if formula == at.FALSE:
@@ -109,7 +109,7 @@ def add_derived(state: Int64, node: int, is_below: int, formula: int) -> int:
     return add_holds(state, fact)
 
 
-@kernel
+@called
 def add_accept(state: Int64, node: int, formula: int, query: int) -> None:
     """A query is true where a node is reached and a formula holds there."""
     if formula == at.TRUE:
@@ -121,7 +121,7 @@ def add_accept(state: Int64, node: int, formula: int, query: int) -> None:
         add_rule(state, node, formula, pr.ACCEPTS, query, -1)
 
 
-@kernel
+@called
 def add_value(state: Int64, node: int, function: int, operator: int, literal: int) -> int:
     """The formula of: the string value of what a node stands for is as asked.
 
@@ -150,7 +150,7 @@ def add_number(state: Int64, low: int, high: int) -> int:
 # -- counting --------------------------------------------------------------------------------------
 
 
-@kernel
+@called
 def add_counter(state: Int64, limit: int) -> int:
     """The number of a new counter."""
     number = state[at.LIMITS]
@@ -159,7 +159,7 @@ def add_counter(state: Int64, limit: int) -> int:
     return number
 
 
-@kernel
+@called
 def add_stage(state: Int64, node: int, formula: int) -> int:
     """The fact that a child gets to a stage of a chain: a formula holds there."""
     fact = add_fact(state, pr.OF_STAGE, test_of(state, node), formula)
@@ -215,7 +215,7 @@ def add_between(state: Int64, counter: int, lowest: int, highest: int) -> int:
     return add_formula(state, pr.GENERAL, work, 4, 1)
 
 
-@kernel
+@called
 def add_passed(state: Int64, node: int, chain: int, formula: int) -> int:
     """The formula, around a node, of: a child passed a chain, and a formula holds there."""
     end = add_stage(state, node, formula)
