@@ -132,7 +132,7 @@ def test_what_failed_half_way_is_not_used_again(monkeypatch: pytest.MonkeyPatch)
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(worker[0], "match", fail)
+        patched.setattr(worker.searchers[0], "match", fail)
         with pytest.raises(MemoryError):
             matcher.match("<a/>")
     assert matcher.match("<a/>")

@@ -141,8 +141,8 @@ class QueryTable(NamedTuple):
             depths[has_words] = np.maximum.reduceat(begun, begins)
             twofold[has_words] = np.add.reduceat(is_twofold, begins, dtype=np.int64)
         # More than that many copies are too many, whatever is in them.
-        words: Int64 = np.diff(self.starts) << np.minimum(twofold, _DOUBLED_MAX)
-        return words, depths
+        copies = np.minimum(twofold, _DOUBLED_MAX)
+        return np.left_shift(np.diff(self.starts), copies, dtype=np.int64), depths
 
     @property
     def kinds(self) -> Int32:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -76,13 +77,21 @@ def subscribers_of(query_numbers: Int32, queries: int) -> Subscribers:
     return Subscribers(starts, order)
 
 
+@dataclass(eq=False)
+class _Worker:
+    """The searchers of one thread, and the names of the documents that they met last."""
+
+    searchers: list[Searcher]
+    vocabulary: Vocabulary
+
+
 class Segment:
     """Some subscriptions and what they were compiled to: immutable, and shared by threads.
 
     Attributes:
         projection: what its programs read of documents.
         workers: the searchers of threads that do not match now, with what they have cached: of
-            each worker one searcher an assignment.
+            each thread one searcher an assignment.
     """
 
     def __init__(
@@ -94,20 +103,35 @@ class Segment:
         self.subscriptions = subscriptions
         self.subscribers = subscribers
         self.assignments = assignments
-        self.workers: list[list[Searcher]] = []
+        self.workers: list[_Worker] = []
         self.projection = Projection()
         for _, program in assignments:
             self.projection |= program.projection
 
     @contextmanager
-    def searchers(self, cache_bytes: int) -> Iterator[list[Searcher]]:
-        """The searchers of one thread, with the caches that earlier documents filled."""
-        try:
-            worker = self.workers.pop()
-        except IndexError:
-            worker = [each.engine.searcher(own, cache_bytes) for each, own in self.assignments]
-        yield worker  # where this raises, it may be left half-way: it is not used again
+    def searchers(self, vocabulary: Vocabulary, cache_bytes: int) -> Iterator[list[Searcher]]:
+        """The searchers of one thread, with the caches that earlier documents filled.
+
+        Those that met the vocabulary last are taken if they are there: they know its names.
+        """
+        worker = self._taken(vocabulary)
+        if worker is None:
+            opened = [each.engine.searcher(own, cache_bytes) for each, own in self.assignments]
+            worker = _Worker(opened, vocabulary)
+        yield worker.searchers  # where this raises, it may be left half-way: it is not used again
+        worker.vocabulary = vocabulary
         self.workers.append(worker)
+
+    def _taken(self, vocabulary: Vocabulary) -> _Worker | None:
+        for worker in self.workers[::-1]:
+            if worker.vocabulary is vocabulary:
+                with suppress(ValueError):  # another thread took it
+                    self.workers.remove(worker)
+                    return worker
+        try:
+            return self.workers.pop()
+        except IndexError:
+            return None
 
 
 class Part(NamedTuple):
@@ -189,7 +213,7 @@ class BatchMatcher:
     def searchers(self) -> list[Searcher]:
         """All that no thread uses now."""
         workers = [worker for part in self.parts for worker in list(part.segment.workers)]
-        return [searcher for worker in workers for searcher in worker]
+        return [searcher for worker in workers for searcher in worker.searchers]
 
     def names(self) -> set[Name]:
         """Names in the documents so far; parsers forget them when there are many."""
@@ -262,8 +286,8 @@ class BatchMatcher:
         batch, errors, vocabulary = parsed
         found: list[MatchSet] = []
         for part in self.parts:
-            with part.segment.searchers(self.limits.cache_bytes) as worker:
-                found += [each.match(batch, vocabulary, nodes, sources) for each in worker]
+            with part.segment.searchers(vocabulary, self.limits.cache_bytes) as own:
+                found += [each.match(batch, vocabulary, nodes, sources) for each in own]
         assignments = [assignment for assignment, _ in self.assignments]
         located = None
         if nodes is not None and excerpts is not None:
