@@ -1,5 +1,6 @@
 """Live subscriptions: whatever the changes, the same answers as the same set compiled anew."""
 
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -284,3 +285,14 @@ def test_the_newest_do_not_pile_up_while_others_are_added(monkeypatch: pytest.Mo
         assert len(live._new) <= 6
     matched = len(live.match("<a/>"))
     assert len(live) == matched + 1
+
+
+def test_only_what_is_compiled_as_one_is_pickled() -> None:
+    live = tamis.Matcher({1: "//a"})
+    live.add(2, "//b")
+    assert list(live.match("<b/>")) == [2]
+    for what in (live, live.snapshot()):
+        with pytest.raises(UsageError, match=r"pickle matcher.compiled\(\)"):
+            pickle.dumps(what)
+    assert list(pickle.loads(pickle.dumps(live.compiled())).match("<b/>")) == [2]
+    assert True not in live.snapshot().ids

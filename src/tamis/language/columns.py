@@ -164,7 +164,7 @@ class Ids(Column[SubscriptionId]):
 
     def find(self, id: object) -> int:
         """The number of an id, or -1."""
-        if not isinstance(id, str | int):
+        if not isinstance(id, str | int) or isinstance(id, bool):  # as True would be 1
             return -1
         wanted = self.write(id)
         checksums, order = self._by_checksum

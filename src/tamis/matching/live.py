@@ -333,6 +333,9 @@ class Matcher(DocumentMatcher):
     def __iter__(self) -> Iterator[SubscriptionId]:
         return iter(self.ids)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UsageError("a live set cannot be pickled: pickle matcher.compiled()")
+
     def __repr__(self) -> str:
         return f"<Matcher: {len(self):,} subscriptions, engine {self._engine}>"
 

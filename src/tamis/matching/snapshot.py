@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 
@@ -275,6 +276,9 @@ class Snapshot(DocumentMatcher):
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UsageError("a snapshot of a live set cannot be pickled: pickle matcher.compiled()")
 
     def __repr__(self) -> str:
         return f"<Snapshot: {len(self):,} subscriptions>"
