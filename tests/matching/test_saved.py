@@ -401,3 +401,15 @@ def test_a_program_with_nothing_beside_it(path: Path, matcher: tamis.CompiledMat
     saved.save_program(path, matcher._batches.assignments[0][1])  # type: ignore[arg-type]
     with pytest.raises(ProgramError, match="what it says of itself cannot be right"):
         tamis.load(path)
+
+
+def test_a_loaded_set_is_not_parsed_for_a_hint(tmp_path: Path) -> None:
+    """Of a million expressions only some are read again, to tell that a namespace is another."""
+    path = tmp_path / "s.tamis"
+    tamis.compile({number: f"/a/b{number}" for number in range(2_000)}).save(path)
+    loaded = tamis.load(path)
+    assert not loaded.match("<a xmlns='urn:a'><b7/></a>")
+    mismatch = loaded.namespace_mismatch()
+    assert mismatch is not None
+    assert (mismatch.test.local, mismatch.namespace) == ("a", "urn:a")
+    assert not loaded.subscriptions.queries.is_lowered

@@ -84,6 +84,11 @@ class Queries(Sequence[Query]):
             self._table = lowered(self)
         return self._table
 
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the words are there: of a set that was loaded, all texts have to be parsed."""
+        return self._table is not None
+
     def words(self, number: int) -> list[int]:
         """The words of a query."""
         table, place = self._table, number

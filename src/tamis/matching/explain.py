@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from tamis.core.index.matchset import Explanation
 from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
 from tamis.documents.batch import DocumentBatch
@@ -65,12 +67,15 @@ def find_namespace_mismatch(
 
 
 def _element_tests(subscriptions: Subscriptions) -> Iterator[ast.NameTest]:
-    """Tests of elements: of all queries, and of some that lxml evaluates."""
+    """Tests of elements: of all queries that have words, and of some others."""
     queries, rules = subscriptions.queries, subscriptions.options
-    for is_attribute, test in queries.table.tests:
-        if isinstance(test, ast.NameTest) and not is_attribute:
-            yield test
-    for number in queries.unstreamed[:_EXPRESSIONS_MAX].tolist():
+    others = np.arange(len(queries))
+    if queries.is_lowered:
+        others = queries.unstreamed
+        for is_attribute, test in queries.table.tests:
+            if isinstance(test, ast.NameTest) and not is_attribute:
+                yield test
+    for number in others[:_EXPRESSIONS_MAX].tolist():
         text = queries.texts[queries.examples[number]]
         yield from element_tests(text, rules.namespaces, rules.limits)
 

@@ -114,12 +114,15 @@ def with_switch(assignment: Assignment, program: Program) -> Assignment:
 _SECONDS_A_WORD = 1.8e-6
 """To compile words for stacks: measured were 1.3 to 1.6 with twigs, 2.7 with short filters."""
 
+_WORDS = 20  # that a query is taken for, where they are not known
+
 
 def _without_cache(queries: Queries) -> WithoutCache:
     """The engine without a cache, for some queries: stacks are the fastest of these engines."""
     from tamis.matching.switching import COMPILE_MIN, WithoutCache  # noqa: PLC0415 - kernels
 
-    compile_seconds = COMPILE_MIN + len(queries.table.code) * _SECONDS_A_WORD
+    words = len(queries.table.code) if queries.is_lowered else _WORDS * len(queries)
+    compile_seconds = COMPILE_MIN + words * _SECONDS_A_WORD
     return WithoutCache(lambda: _compiled_without_cache(queries), compile_seconds)
 
 
