@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, NamedTuple, Self, TypeVar, overload
+from itertools import chain, pairwise
+from typing import Any, Self, TypeVar, overload
 from zlib import crc32
 
 import numpy as np
@@ -186,7 +187,8 @@ class Ids(Column[SubscriptionId]):
         return self.find(id) >= 0
 
 
-class IdsOfSegment(NamedTuple):
+@dataclass(frozen=True)
+class IdsOfSegment:
     """The ids of a segment of a snapshot.
 
     Attributes:
@@ -197,6 +199,24 @@ class IdsOfSegment(NamedTuple):
     ids: Ids
     first: int
     is_removed: NDArray[np.bool_] | None
+
+    def find(self, id: object) -> int:
+        """The number of an id in the segment, or -1 where it is not there."""
+        number = self.ids.find(id)
+        is_gone = number >= 0 and self.is_removed is not None and self.is_removed[number]
+        return -1 if is_gone else number
+
+    def left(self) -> Ids:
+        """Those that are there."""
+        if self.is_removed is None:
+            return self.ids
+        return self.ids.part(np.flatnonzero(~self.is_removed))
+
+    @property
+    def count(self) -> int:
+        """How many are there."""
+        removed = 0 if self.is_removed is None else int(np.count_nonzero(self.is_removed))
+        return len(self.ids) - removed
 
 
 class SnapshotIds:
@@ -215,10 +235,9 @@ class SnapshotIds:
 
     def find(self, id: object) -> int:
         """The number of an id, or -1."""
-        for ids, first, is_removed in reversed(self._segments):
-            number = ids.find(id)
-            if number >= 0 and (is_removed is None or not is_removed[number]):
-                return first + number
+        for segment in reversed(self._segments):
+            if (number := segment.find(id)) >= 0:
+                return segment.first + number
         return -1
 
     def take(self, numbers: NDArray[Any]) -> list[SubscriptionId]:
@@ -231,14 +250,10 @@ class SnapshotIds:
         return found
 
     def __len__(self) -> int:
-        removed = sum(
-            int(each.is_removed.sum()) for each in self._segments if each.is_removed is not None
-        )
-        return sum(len(each.ids) for each in self._segments) - removed
+        return sum(segment.count for segment in self._segments)
 
     def __contains__(self, id: object) -> bool:
         return self.find(id) >= 0
 
     def __iter__(self) -> Iterator[SubscriptionId]:
-        for ids, _, is_removed in self._segments:
-            yield from ids if is_removed is None else ids.part(np.flatnonzero(~is_removed))
+        return chain.from_iterable(segment.left() for segment in self._segments)

@@ -31,6 +31,7 @@ from tamis.documents.parser import Parser
 from tamis.documents.record_batch import RecordBatch, RecordOffsets, StreamPosition
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Name, Projection, Vocabulary
+from tamis.language.columns import IdsOfSegment
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.engine import Searcher, Sources
 from tamis.matching.planner import CompiledAssignment
@@ -108,6 +109,10 @@ class Segment:
         for _, program in assignments:
             self.projection |= program.projection
 
+    def without_caches(self) -> Segment:
+        """The same, which no document filled a cache of."""
+        return Segment(self.subscriptions, self.subscribers, self.assignments)
+
     @contextmanager
     def searchers(self, vocabulary: Vocabulary, cache_bytes: int) -> Iterator[list[Searcher]]:
         """The searchers of one thread, with the caches that earlier documents filled.
@@ -145,6 +150,11 @@ class Part(NamedTuple):
     segment: Segment
     first: int = 0
     is_removed: NDArray[np.bool_] | None = None
+
+    @property
+    def ids(self) -> IdsOfSegment:
+        """The ids of its subscriptions."""
+        return IdsOfSegment(self.segment.subscriptions.ids, self.first, self.is_removed)
 
 
 class BatchMatcher:
@@ -192,11 +202,7 @@ class BatchMatcher:
 
     def with_limits(self, limits: Limits) -> BatchMatcher:
         """The same, with other bounds on each document."""
-        parts = [
-            part._replace(segment=Segment(own.subscriptions, own.subscribers, own.assignments))
-            for part in self.parts
-            for own in (part.segment,)
-        ]
+        parts = [part._replace(segment=part.segment.without_caches()) for part in self.parts]
         return BatchMatcher(parts, limits, self.projection)
 
     def projected(self, nodes: Which | None, values: bool) -> Projection:
@@ -223,16 +229,21 @@ class BatchMatcher:
             *(name for found in parsers for name in found.vocabulary),
         }
 
+    def find(self, id: SubscriptionId) -> tuple[int, int] | None:
+        """The index of the part that a subscription is in, and its number there."""
+        for index in range(len(self.parts) - 1, -1, -1):
+            if (number := self.parts[index].ids.find(id)) >= 0:
+                return index, number
+        return None
+
     def query_number(self, id: SubscriptionId) -> int:
         """The number of the query that a subscription asks."""
-        first_query = sum(len(part.segment.subscribers.starts) - 1 for part in self.parts)
-        for part in reversed(self.parts):
-            first_query -= len(part.segment.subscribers.starts) - 1
-            subscriptions = part.segment.subscriptions
-            number = subscriptions.ids.find(id)
-            if number >= 0 and (part.is_removed is None or not part.is_removed[number]):
-                return first_query + int(subscriptions.query_numbers[number])
-        raise UnknownSubscription(id=id)
+        found = self.find(id)
+        if found is None:
+            raise UnknownSubscription(id=id)
+        index, number = found
+        before = sum(len(part.segment.subscribers.starts) - 1 for part in self.parts[:index])
+        return before + int(self.parts[index].segment.subscriptions.query_numbers[number])
 
     @contextmanager
     def _parser(self, projection: Projection) -> Iterator[Parser]:

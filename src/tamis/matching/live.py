@@ -22,6 +22,7 @@ from tamis.core.errors import (
 )
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Projection
+from tamis.language.columns import IdsOfSegment
 from tamis.language.constraints import reads_as_xpath
 from tamis.language.model import Constant
 from tamis.language.subscriptions import Subscription, SubscriptionItems, Subscriptions, Unsupported
@@ -153,7 +154,7 @@ class Matcher(DocumentMatcher):
         """The ids as they are now, in the order of the results."""
         with self._lock:
             segments, new = list(self._segments), tuple(self._new)
-        return (*chain.from_iterable(each.ids() for each in segments), *new)
+        return (*chain.from_iterable(each.ids.left() for each in segments), *new)
 
     def get(self, id: SubscriptionId) -> str | None:
         """The expression of a subscription, or None where there is none with this id."""
@@ -224,7 +225,7 @@ class Matcher(DocumentMatcher):
         if id in self._new:
             return self._new[id]
         for segment in reversed(self._segments):
-            number = segment.find(id)
+            number = segment.ids.find(id)
             if number >= 0:
                 return segment.matcher.subscriptions.find(id)
         return None
@@ -233,7 +234,7 @@ class Matcher(DocumentMatcher):
         """Remove subscriptions that are there."""
         old = [id for id in ids if self._new.pop(id, None) is None]
         for place, segment in enumerate(self._segments):
-            numbers = [number for id in old if (number := segment.find(id)) >= 0]
+            numbers = [number for id in old if (number := segment.ids.find(id)) >= 0]
             if numbers:
                 self._segments[place] = segment.without(numbers)
 
@@ -316,7 +317,7 @@ class Matcher(DocumentMatcher):
             else:
                 stale.append(entry.id)
         if stale:
-            newest = newest.without([newest.find(id) for id in stale])
+            newest = newest.without([newest.ids.find(id) for id in stale])
         self._segments = [*segments, newest]
 
     def _compile(self, subscriptions: Subscriptions) -> CompiledMatcher:
@@ -347,11 +348,10 @@ class _Segment:
     matcher: CompiledMatcher
     is_removed: NDArray[np.bool_] | None
 
-    def find(self, id: SubscriptionId) -> int:
-        """The number of a subscription, or -1 where there is none."""
-        number = self.matcher.subscriptions.ids.find(id)
-        is_gone = number >= 0 and self.is_removed is not None and self.is_removed[number]
-        return -1 if is_gone else number
+    @property
+    def ids(self) -> IdsOfSegment:
+        """The ids that are there."""
+        return IdsOfSegment(self.matcher.subscriptions.ids, 0, self.is_removed)
 
     def without(self, numbers: Sequence[int]) -> _Segment:
         """The same without some more subscriptions."""
@@ -368,11 +368,6 @@ class _Segment:
         gone = later.is_removed if self.is_removed is None else later.is_removed & ~self.is_removed
         return self.matcher.subscriptions.ids.take(np.flatnonzero(gone))
 
-    def ids(self) -> Iterator[SubscriptionId]:
-        """The ids that are there."""
-        ids = self.matcher.subscriptions.ids
-        return iter(ids if self.is_removed is None else ids.part(np.flatnonzero(~self.is_removed)))
-
     def entries(self) -> Iterator[Subscription]:
         """The subscriptions that are there."""
         subscriptions = self.matcher.subscriptions
@@ -381,8 +376,7 @@ class _Segment:
         return compress(subscriptions, (~self.is_removed).tolist())
 
     def __len__(self) -> int:
-        removed = 0 if self.is_removed is None else int(self.is_removed.sum())
-        return len(self.matcher) - removed
+        return self.ids.count
 
 
 def _to_compile(

@@ -18,7 +18,7 @@ from tamis.documents.record_batch import ALL_RECORDS, RecordBatch, RecordRange, 
 from tamis.documents.record_reader import parse_records
 from tamis.documents.source import Document, Source, open_stream, read
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
-from tamis.language.columns import IdsOfSegment, SnapshotIds
+from tamis.language.columns import SnapshotIds
 from tamis.language.subscriptions import Subscription
 from tamis.matching.batches import Answers, BatchMatcher, DocumentReader, Given
 from tamis.matching.match import Match
@@ -196,10 +196,7 @@ class Snapshot(DocumentMatcher):
     def __init__(self, batches: BatchMatcher) -> None:
         self._batches = batches
         self.limits = batches.limits
-        parts = [
-            IdsOfSegment(segment.subscriptions.ids, first, is_removed)
-            for segment, first, is_removed in batches.parts
-        ]
+        parts = [part.ids for part in batches.parts]
         is_whole = len(parts) == 1 and parts[0].is_removed is None
         self.ids = parts[0].ids if is_whole else SnapshotIds(parts)
 
@@ -209,11 +206,10 @@ class Snapshot(DocumentMatcher):
 
     def _find(self, id: SubscriptionId) -> Subscription | None:
         """The subscription with an id, or None."""
-        for segment, _, is_removed in reversed(self._batches.parts):
-            number = segment.subscriptions.ids.find(id)
-            if number >= 0 and (is_removed is None or not is_removed[number]):
-                return segment.subscriptions.find(id)
-        return None
+        found = self._batches.find(id)
+        return (
+            None if found is None else self._batches.parts[found[0]].segment.subscriptions.find(id)
+        )
 
     def answers(
         self,

@@ -47,26 +47,6 @@ class Question:
     literal: bytes | float
 
 
-def question_of(
-    value: ast.Value, operator: str, literal: str | float
-) -> tuple[ast.Value, Question]:
-    """A comparison of a value: what functions are applied to, and the rest.
-
-    >>> from tamis.language.xpath import parse
-    >>> comparison = parse("string-length(normalize-space(/a)) > 3").expression
-    >>> question_of(comparison.value, comparison.operator, comparison.literal)[1]
-    Question(functions=('normalize-space', 'string-length'), operator='>', literal=3.0)
-    """
-    functions: list[str] = []
-    while isinstance(value, ast.StringLength | ast.NormalizeSpace):
-        functions.insert(
-            0, "string-length" if isinstance(value, ast.StringLength) else "normalize-space"
-        )
-        value = value.text
-    text = literal.encode() if isinstance(literal, str) else literal
-    return value, Question(tuple(dict.fromkeys(functions)), operator, text)
-
-
 def asked(table: QueryTable, asks: int, literal: int) -> Question:
     """What the words ``ASKS`` and ``LITERAL`` ask of a string.
 

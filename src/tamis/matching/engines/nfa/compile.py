@@ -17,7 +17,6 @@ from tamis.documents.vocabulary import Projection, Projections
 from tamis.language import model as ast
 from tamis.language import table as t
 from tamis.language.filters import ANY, Labels, has_label
-from tamis.language.lower import lowered
 from tamis.language.queries import Queries
 from tamis.language.table import QueryTable
 from tamis.matching.engine import Refused, refusal
@@ -343,14 +342,12 @@ class NfaProgram:
 
     def _add(self, query: ast.Query, pruner: Pruner | None) -> int:
         """Add a query that is more than filters; return how many sets it has become."""
-        table = lowered([query])
-        try:
-            Conditions(Nfa(), self.labels, table).add(0)
-        except Refused as reason:
-            raise refusal("nfa", query, str(reason)) from None
+        queries = Queries.of([query])
         # What was pruned away is read too: documents that violate the DTD need it.
         self._projections.add(projection_of(query.expression))
         if pruner is not None:
+            if refused := reasons(queries):
+                raise refusal("nfa", query, refused[0])
             pruned = Queries.of([prune_query(query, pruner)])
             (filters,) = self.labels.each(pruned.table)
             if filters is not None:
@@ -358,10 +355,13 @@ class NfaProgram:
                 self.nfa.accept(self.nfa.add(distinct))
                 return len(distinct)
             if not reasons(pruned):
-                table = pruned.table
+                queries = pruned
         self.nfa.watch([DOCUMENT_STATE])
-        self.conditions.table = table
-        condition = self.conditions.add(0)
+        self.conditions.table = queries.table
+        try:
+            condition = self.conditions.add(0)
+        except Refused as reason:
+            raise refusal("nfa", query, str(reason)) from None
         if condition == NEVER:
             return 0
         self.twigs.append((self.nfa.sets, condition))
