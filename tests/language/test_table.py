@@ -28,6 +28,19 @@ def test_what_is_read_back_has_the_same_words(query: Query) -> None:
     check(query, NAMESPACES)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a or string-length(b) = 0",
+        "a[starts-with(b, '') or contains(name(c), '') or d]",
+        "boolean(a | /a)",
+        "a[.//b or not(c or string-length(d) < 1)]",
+    ],
+)
+def test_alternatives_are_flat_and_distinct(text: str) -> None:
+    check(parse(text), {})
+
+
 def test_the_case_table() -> None:
     for case in cases():
         if isinstance(case.expected, bool):

@@ -71,7 +71,7 @@ class Lowering:
         self._code, self._words_max = [], words_max
         expression = query.expression
         if isinstance(expression, m.Exists) and query.selects:
-            self._any([partial(self._path, path.steps, t.MAIN) for path in expression.paths])
+            self._any([partial(self._path, each, t.MAIN) for each in _distinct(expression.paths)])
         else:
             self._items(expression)
         return tuple(self._code)
@@ -111,14 +111,8 @@ class Lowering:
             case m.Constant(value):
                 self._emit(t.ALL if value else t.ANY)
                 self._emit(t.END)
-            case m.Or() | m.Exists() | m.Compare(_, m.Nodes(), _):
+            case _:
                 self._any(list(self._alternatives(expression)))
-            case m.Compare(operator, value, literal):
-                self._value(value, operator, literal)
-            case m.Contains(text, literal):
-                self._value(text, "contains", literal)
-            case m.StartsWith(text, literal):
-                self._value(text, "starts-with", literal)
 
     def _group(self, kind: int, expression: m.Expression) -> None:
         self._emit(kind)
@@ -141,18 +135,26 @@ class Lowering:
                 for operand in operands:
                     yield from self._alternatives(operand)
             case m.Exists(paths):
-                for path in paths:
-                    yield partial(self._path, path.steps)
+                for steps in _distinct(paths):
+                    yield partial(self._path, steps)
             case m.Compare(operator, m.Nodes(paths), literal):
-                for path in paths:
-                    yield partial(self._path, path.steps, asked=self._asked(operator, literal))
+                for steps in _distinct(paths):
+                    yield partial(self._path, steps, asked=self._asked(operator, literal))
+            case m.Compare(operator, value, literal):
+                yield from self._of_value(value, operator, literal)
+            case m.Contains(text, literal):
+                yield from self._of_value(text, "contains", literal)
+            case m.StartsWith(text, literal):
+                yield from self._of_value(text, "starts-with", literal)
             case m.And():
                 yield partial(self._group, t.ALL, expression)
             case _:
                 yield partial(self._items, expression)
 
-    def _value(self, value: m.Value, operator: str, literal: str | float) -> None:
-        """Write that the value of a path, after functions, is as asked."""
+    def _of_value(
+        self, value: m.Value, operator: str, literal: str | float
+    ) -> Iterator[Callable[[], None]]:
+        """What writes that the value of a path, after functions, is as asked."""
         functions = 0
         while isinstance(value, m.StringLength | m.NormalizeSpace):
             functions |= t.LENGTH if isinstance(value, m.StringLength) else t.NORMALIZED
@@ -163,11 +165,11 @@ class Lowering:
             functions |= t.COUNT
             if not m.without_here(value.path.steps):  # the document
                 assert isinstance(literal, float)
-                self._items(m.Constant(compare(operator, 1, literal)))
+                yield partial(self._items, m.Constant(compare(operator, 1, literal)))
                 return
         assert not isinstance(value, m.Nodes)
-        if operator in ("contains", "starts-with") and not literal and not functions & _NAMES:
-            self._items(m.Constant(True))
+        if operator in ("contains", "starts-with") and not literal:
+            yield partial(self._items, m.Constant(True))
             return
         steps = m.without_here(value.path.steps)
         to_first = None if steps and self._words_max is None else _to_the_first(steps)
@@ -175,15 +177,13 @@ class Lowering:
             functions = 0  # white space around a number does not matter
         asked = self._asked(operator, literal, functions)
         if functions & t.COUNT:
-            self._path(steps, t.COUNTED, asked=asked)
+            yield partial(self._path, steps, t.COUNTED, asked=asked)
         elif to_first is None:
-            self._path(steps, first_flags=t.FIRST, asked=asked)
-        elif steps and _holds_of_nothing(functions, operator, literal):
-            has_none = m.Not(m.Exists((m.Path(False, steps),)))
-            first = partial(self._path, to_first, asked=asked)
-            self._any([first, partial(self._items, has_none)])
+            yield partial(self._path, steps, first_flags=t.FIRST, asked=asked)
         else:
-            self._path(to_first, asked=asked)
+            yield partial(self._path, to_first, asked=asked)
+            if steps and _holds_of_nothing(functions, operator, literal):
+                yield partial(self._items, m.Not(m.Exists((m.Path(False, steps),))))
 
     def _asked(self, operator: str, literal: str | float, functions: int = 0) -> Words:
         payload = t.OPERATORS.index(operator) | functions << t.FUNCTION_SHIFT
@@ -241,7 +241,6 @@ class Lowering:
                 self._items(predicate)
 
 
-_NAMES = t.NAME | t.LOCAL_NAME
 _STEPS_TO_FIRST = 100
 _AXES = {
     m.Axis.CHILD: 0,
@@ -263,6 +262,11 @@ def lowered(queries: Iterable[m.Query]) -> QueryTable:
     for query in queries:
         lowering.append(query)
     return lowering.table()
+
+
+def _distinct(paths: Iterable[m.Path]) -> Iterable[tuple[m.Step, ...]]:
+    """The steps of paths, each once: of a document, ``a`` and ``/a`` are the same."""
+    return dict.fromkeys(path.steps for path in paths)
 
 
 def _to_the_first(steps: tuple[m.Step, ...]) -> tuple[m.Step, ...] | None:
