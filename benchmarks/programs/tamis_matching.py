@@ -123,4 +123,4 @@ class Searcher:
             for matching, numbers in self.parts
         ]
         matches = found[0][0] if len(found) == 1 else joined(found)
-        return matches._replace(subscribers=self.matcher.segment.subscribers)
+        return matches._replace(subscribers=self.matcher.programs.subscribers)

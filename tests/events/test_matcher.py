@@ -32,6 +32,7 @@ from tamis.core.errors import (
     UnreadableEvents,
     UsageError,
 )
+from tamis.core.index.columns import Ids
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import answers as answers_module
 from tamis.events import matcher as matcher_module
@@ -42,7 +43,6 @@ from tamis.events.matcher import EventMatcher, compile_events
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
-from tamis.language.columns import Ids
 from tamis.language.constraints import Constraint
 from tests.support.drawn_events import EVENTS, NAMES, OTHERS, VALUES, answers, tables
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis import Limits, Subscriptions
+from tamis.core.index.columns import Ids
 from tamis.language import entries, queries
-from tamis.language.columns import Ids
 from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tests.language.plain_forms import form

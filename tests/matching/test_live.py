@@ -18,7 +18,7 @@ from tamis.core.errors import (
     SubscriptionSyntaxError,
     UsageError,
 )
-from tamis.matching import live as live_module
+from tamis.core.index import live as live_module
 from tamis.matching import matcher as matcher_module
 
 DOCUMENTS = ["<a/>", "<a><b>1</b></a>", "<b n='2'><a/></b>", "<c xmlns='urn:p'/>"]
@@ -147,7 +147,7 @@ def test_it_is_made_of_what_compile_takes(tmp_path: Path) -> None:
         assert (other.ids, other.get("x")) == (("x",), "//b")
         other.update(given)
         assert (other.ids, other.get("x")) == (("x", "y"), "//a")
-    assert repr(live) == "<Matcher: 2 subscriptions, engine auto>"
+    assert repr(live) == "<Matcher: 2 subscriptions>"
     live.compiled().save(tmp_path / "s.tamis")
     assert list(tamis.load(tmp_path / "s.tamis").match("<b/>")) == ["y"]
 
@@ -252,14 +252,14 @@ def test_changes_while_a_segment_is_compiled(monkeypatch: pytest.MonkeyPatch) ->
     live.add_many(dict.fromkeys(range(6, 10), "//a"))
     compile = live._compile
 
-    def changing(subscriptions: Any) -> Any:
+    def changing(old: Any, new: Any) -> Any:
         monkeypatch.setattr(live, "_compile", compile)
         live.remove(2)
         live.remove(7)
         live.update({3: "//b", 8: "//b"})
         live.remove(9)
         live.add(9, "//b")
-        return compile(subscriptions)
+        return compile(old, new)
 
     monkeypatch.setattr(live, "_compile", changing)
     assert list(live.match("<a/>")) == [*range(10)]
@@ -274,9 +274,10 @@ def test_the_newest_do_not_pile_up_while_others_are_added(monkeypatch: pytest.Mo
     live = tamis.Matcher({"x": "//a"})
     compile = live._compile
 
-    def changing(subscriptions: Any) -> Any:
-        live.add(f"n{len(live)}", "//a")
-        return compile(subscriptions)
+    def changing(old: Any, new: Any) -> Any:
+        if new:  # which a merge beside has none of
+            live.add(f"n{len(live)}", "//a")
+        return compile(old, new)
 
     monkeypatch.setattr(live, "_compile", changing)
     for _ in range(50):
@@ -292,7 +293,7 @@ def test_only_what_is_compiled_as_one_is_pickled() -> None:
     live.add(2, "//b")
     assert list(live.match("<b/>")) == [2]
     for what in (live, live.snapshot()):
-        with pytest.raises(UsageError, match=r"pickle matcher.compiled\(\)"):
+        with pytest.raises(UsageError, match=r"pickle .*compiled\(\)"):
             pickle.dumps(what)
     assert list(pickle.loads(pickle.dumps(live.compiled())).match("<b/>")) == [2]
     assert True not in live.snapshot().ids

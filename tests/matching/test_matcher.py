@@ -126,7 +126,7 @@ def test_a_stream_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPat
 def test_what_failed_half_way_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = tamis.compile({"a": "//a"})
     assert matcher.match("<a/>")
-    (worker,) = matcher.segment.workers
+    (worker,) = matcher.programs.workers
 
     def fail(*_: object) -> None:
         raise MemoryError
@@ -136,7 +136,7 @@ def test_what_failed_half_way_is_not_used_again(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(MemoryError):
             matcher.match("<a/>")
     assert matcher.match("<a/>")
-    assert worker not in matcher.segment.workers
+    assert worker not in matcher.programs.workers
 
 
 def test_pickled_where_it_was() -> None:

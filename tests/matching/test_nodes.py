@@ -455,7 +455,7 @@ def test_what_was_noted_outlives_what_was_learned(cache_bytes: int) -> None:
             assert list(found) == list(expected)
             for id in range(len(asked)):
                 assert list(found.nodes(id)) == list(expected.nodes(id)), asked[id]
-    (worker,) = matcher.segment.workers
+    (worker,) = matcher.programs.workers
     (automaton,) = worker.searchers
     assert isinstance(automaton, Automaton)
     assert (automaton.cleared > 0) == (cache_bytes < 1 << 28)

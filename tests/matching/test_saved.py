@@ -177,7 +177,7 @@ def test_records(path: Path) -> None:
 
 def states(matcher: tamis.CompiledMatcher) -> int:
     """How many states the automaton knows that matched last."""
-    return int(matcher.segment.workers[-1].searchers[0].cached.cache.states.counts[COUNT])  # type: ignore[attr-defined]
+    return int(matcher.programs.workers[-1].searchers[0].cached.cache.states.counts[COUNT])  # type: ignore[attr-defined]
 
 
 def test_the_warm_cache_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64, freeze
 from tamis.core.errors import EventError, SubscriptionId
+from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import MatchSet, match_set
-from tamis.language.columns import Ids
 
 _WORTH_LISTING = 1 << 16
 """A batch with at most so many matches, or one for each event, lists all of them together."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tamis.core.arguments import check_many, checked_limits, is_one_of
 from tamis.core.errors import SubscriptionId, UnknownSubscription, UsageError
+from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import MatchSet
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
@@ -22,7 +23,6 @@ from tamis.events.model import By, EventBatch, FilterTable, Owners, check_batch
 from tamis.events.ndjson import Source, chunks
 from tamis.events.planner import Searcher, choose
 from tamis.events.subscriptions import EventSubscriptions
-from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from tamis.core.errors import (
     SubscriptionIdError,
     UsageError,
 )
+from tamis.core.index.columns import Ids
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.model import FilterTable, TableBuilder, checked_table
-from tamis.language.columns import Ids
 from tamis.language.constraints import KEYWORDS, parse_filters
 from tamis.language.entries import Entries, SubscriptionItems, bad_ids, given_entries
 

@@ -21,8 +21,8 @@ from tamis.core.errors import (
     SubscriptionSyntaxError,
     UsageError,
 )
+from tamis.core.index.columns import Ids, Texts
 from tamis.core.lazy import lazy_pattern
-from tamis.language.columns import Ids, Texts
 
 SubscriptionItems = (
     Mapping[str, str]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import SubscriptionError, UnsupportedExpression
+from tamis.core.index.columns import Texts
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.language.columns import Texts
 from tamis.language.constraints import reads_as_xpath
 from tamis.language.entries import BULK_MIN, Entries, bad_ids
 from tamis.language.lower import Lowering, lowered

@@ -13,9 +13,9 @@ import numpy as np
 from tamis.core.arguments import checked_limits, checked_path, is_one_of
 from tamis.core.arrays import Int32
 from tamis.core.errors import BadSubscriptions, SubscriptionId, UsageError
+from tamis.core.index.columns import Ids, Texts
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import declared_namespaces
-from tamis.language.columns import Ids, Texts
 from tamis.language.entries import (
     Entries,
     SubscriptionItems,
@@ -176,11 +176,20 @@ class Subscriptions:
         )
         self.ids: Ids = entries.ids.part(kept).compact()
 
-    def with_entries(self, entries: Sequence[Subscription]) -> Subscriptions:
-        """A set of parsed subscriptions with the same namespaces and limits, and no errors."""
+    def with_entries(
+        self, entries: Sequence[Subscription], before: Sequence[tuple[Ids, Texts]] = ()
+    ) -> Subscriptions:
+        """A set of good subscriptions with the same namespaces and limits, and no errors.
+
+        Args:
+            before: ids and expressions that are before the entries.
+        """
         result = copy.copy(self)
         known = {each.expression: query for each in entries if (query := each.parsed) is not None}
-        result._read(given_entries([(entry.id, entry.expression) for entry in entries]), known)
+        ids = Ids.joined([*(each for each, _ in before), Ids.of(entry.id for entry in entries)])
+        own = Texts.of(entry.expression for entry in entries)
+        texts = Texts.joined([*(each for _, each in before), own])
+        result._read(Entries(ids, texts, None, []), known)
         return result
 
     @classmethod
@@ -226,14 +235,15 @@ class Subscriptions:
     def slow(self) -> list[Subscription]:
         """Those outside the streamed fragment, which lxml evaluates."""
         is_slow = np.isin(self.query_numbers, self.queries.unstreamed)
-        return [self._subscription(number) for number in np.flatnonzero(is_slow).tolist()]
+        return [self.subscription(number) for number in np.flatnonzero(is_slow).tolist()]
 
     def find(self, id: SubscriptionId) -> Subscription | None:
         """The subscription with an id, or None."""
         number = self.ids.find(id)
-        return None if number < 0 else self._subscription(number)
+        return None if number < 0 else self.subscription(number)
 
-    def _subscription(self, number: int) -> Subscription:
+    def subscription(self, number: int) -> Subscription:
+        """The subscription of a number."""
         return self._made(number, self.ids[number], self.queries.texts[number])
 
     def _made(self, number: int, id: SubscriptionId, expression: str) -> Subscription:

@@ -9,18 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, freeze, starts_of
 from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription
-from tamis.core.index.matchset import (
-    MatchSet,
-    SegmentSubscribers,
-    SnapshotSubscribers,
-    Subscribers,
-    Which,
-    joined,
-)
+from tamis.core.index.columns import Ids
+from tamis.core.index.matchset import MatchSet, SnapshotSubscribers, Subscribers, Which, joined
+from tamis.core.index.segments import Segment, SnapshotIds
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents import concatenated
@@ -31,8 +25,7 @@ from tamis.documents.parser import Parser
 from tamis.documents.record_batch import RecordBatch, RecordOffsets, StreamPosition
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Name, Projection, Vocabulary
-from tamis.language.columns import IdsOfSegment
-from tamis.language.subscriptions import Subscriptions
+from tamis.language.subscriptions import Subscription, Subscriptions
 from tamis.matching.engine import Searcher, Sources
 from tamis.matching.planner import CompiledAssignment
 
@@ -86,7 +79,7 @@ class _Worker:
     vocabulary: Vocabulary
 
 
-class Segment:
+class Programs:
     """Some subscriptions and what they were compiled to: immutable, and shared by threads.
 
     Attributes:
@@ -109,9 +102,14 @@ class Segment:
         for _, program in assignments:
             self.projection |= program.projection
 
-    def without_caches(self) -> Segment:
+    @property
+    def ids(self) -> Ids:
+        """The ids of the subscriptions."""
+        return self.subscriptions.ids
+
+    def without_caches(self) -> Programs:
         """The same, which no document filled a cache of."""
-        return Segment(self.subscriptions, self.subscribers, self.assignments)
+        return Programs(self.subscriptions, self.subscribers, self.assignments)
 
     @contextmanager
     def searchers(self, vocabulary: Vocabulary, cache_bytes: int) -> Iterator[list[Searcher]]:
@@ -139,24 +137,6 @@ class Segment:
             return None
 
 
-class Part(NamedTuple):
-    """A segment of a snapshot.
-
-    Attributes:
-        first: the number, in the snapshot, of its first subscription.
-        is_removed: bool[subscriptions]; those that were removed from it; None: none was.
-    """
-
-    segment: Segment
-    first: int = 0
-    is_removed: NDArray[np.bool_] | None = None
-
-    @property
-    def ids(self) -> IdsOfSegment:
-        """The ids of its subscriptions."""
-        return IdsOfSegment(self.segment.subscriptions.ids, self.first, self.is_removed)
-
-
 class BatchMatcher:
     """Matches batches with all engines of all segments; threads share it.
 
@@ -164,35 +144,38 @@ class BatchMatcher:
         projection: what is read of documents, beside what the engines read.
 
     Attributes:
+        ids: of the subscriptions, by the numbers that matches have.
         parsers: by projection, those of threads that do not match now.
     """
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        segments: Sequence[Segment[Programs]],
         limits: Limits,
         projection: Projection,
         parsers: list[dict[Projection, Parser]] | None = None,
     ) -> None:
-        self.parts = parts
+        self.segments = segments
         self.limits = limits
         self.parsers = [] if parsers is None else parsers
         self.assignments: list[CompiledAssignment] = []
         self._of_records: Vocabulary | None = None  # what the last records were parsed with
-        subscribers: list[SegmentSubscribers] = []
-        first_query = 0
-        for segment, first, is_removed in parts:
-            projection |= segment.projection
-            own = SegmentSubscribers(segment.subscribers, first_query, first, is_removed)
-            subscribers.append(own)
-            for assignment, program in segment.assignments:
-                numbers = assignment.numbers + np.int32(first_query)
+        self._programs = [segment.compiled for segment in segments]
+        self._queries = [0]  # the number of each segment's first query
+        for programs in self._programs:
+            projection |= programs.projection
+            for assignment, program in programs.assignments:
+                numbers = assignment.numbers + np.int32(self._queries[-1])
                 self.assignments.append((assignment._replace(numbers=numbers), program))
-            first_query += len(segment.subscribers.starts) - 1
-        whole = len(parts) == 1 and parts[0].is_removed is None
-        self._subscribers = (
-            parts[0].segment.subscribers if whole else SnapshotSubscribers(subscribers)
-        )
+            self._queries.append(self._queries[-1] + len(programs.subscribers.starts) - 1)
+        removed = [segment.is_removed for segment in segments]
+        subscribers = [programs.subscribers for programs in self._programs]
+        if len(removed) == 1 and removed[0] is None:
+            self._subscribers: Subscribers | SnapshotSubscribers = subscribers[0]
+            self.ids: Ids | SnapshotIds = self._programs[0].ids
+        else:
+            self._subscribers = SnapshotSubscribers(subscribers, removed)
+            self.ids = SnapshotIds(segments)
         self.projection = projection
         names = projection.attributes.some
         has_prefixes = names is None or any(namespace for namespace, _ in names)
@@ -202,8 +185,10 @@ class BatchMatcher:
 
     def with_limits(self, limits: Limits) -> BatchMatcher:
         """The same, with other bounds on each document."""
-        parts = [part._replace(segment=part.segment.without_caches()) for part in self.parts]
-        return BatchMatcher(parts, limits, self.projection)
+        segments = [
+            Segment(each.compiled.without_caches(), each.is_removed) for each in self.segments
+        ]
+        return BatchMatcher(segments, limits, self.projection)
 
     def projected(self, nodes: Which | None, values: bool) -> Projection:
         """What is read of documents; to find an attribute again takes its prefix."""
@@ -218,7 +203,7 @@ class BatchMatcher:
 
     def searchers(self) -> list[Searcher]:
         """All that no thread uses now."""
-        workers = [worker for part in self.parts for worker in list(part.segment.workers)]
+        workers = [worker for programs in self._programs for worker in list(programs.workers)]
         return [searcher for worker in workers for searcher in worker.searchers]
 
     def names(self) -> set[Name]:
@@ -229,21 +214,21 @@ class BatchMatcher:
             *(name for found in parsers for name in found.vocabulary),
         }
 
-    def find(self, id: SubscriptionId) -> tuple[int, int] | None:
-        """The index of the part that a subscription is in, and its number there."""
-        for index in range(len(self.parts) - 1, -1, -1):
-            if (number := self.parts[index].ids.find(id)) >= 0:
-                return index, number
-        return None
+    def find(self, id: SubscriptionId) -> Subscription | None:
+        """The subscription with an id, or None."""
+        index, number = self._segment_of(id)
+        return None if number < 0 else self._programs[index].subscriptions.subscription(number)
 
     def query_number(self, id: SubscriptionId) -> int:
         """The number of the query that a subscription asks."""
-        found = self.find(id)
-        if found is None:
+        index, number = self._segment_of(id)
+        if number < 0:
             raise UnknownSubscription(id=id)
-        index, number = found
-        before = sum(len(part.segment.subscribers.starts) - 1 for part in self.parts[:index])
-        return before + int(self.parts[index].segment.subscriptions.query_numbers[number])
+        return self._queries[index] + int(self._programs[index].subscriptions.query_numbers[number])
+
+    def _segment_of(self, id: SubscriptionId) -> tuple[int, int]:
+        """The index of the segment that a subscription is in, and its number there, or -1."""
+        return (0, self.ids.find(id)) if isinstance(self.ids, Ids) else self.ids.segment_of(id)
 
     @contextmanager
     def _parser(self, projection: Projection) -> Iterator[Parser]:
@@ -296,8 +281,8 @@ class BatchMatcher:
         """What each engine says of a batch, joined; with ``values`` the batch has all text."""
         batch, errors, vocabulary = parsed
         found: list[MatchSet] = []
-        for part in self.parts:
-            with part.segment.searchers(vocabulary, self.limits.cache_bytes) as own:
+        for programs in self._programs:
+            with programs.searchers(vocabulary, self.limits.cache_bytes) as own:
                 found += [each.match(batch, vocabulary, nodes, sources) for each in own]
         assignments = [assignment for assignment, _ in self.assignments]
         located = None

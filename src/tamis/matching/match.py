@@ -9,8 +9,9 @@ import numpy as np
 
 from tamis.core.arrays import Int32
 from tamis.core.errors import LxmlEvaluationError, SubscriptionId, UsageError
+from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import MatchSet
-from tamis.language.columns import Ids, SnapshotIds
+from tamis.core.index.segments import SnapshotIds
 
 if TYPE_CHECKING:
     from tamis.matching.selection import BatchNodes, DocumentNodes, Selection

@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.core.arguments import checked_limits, checked_path
 from tamis.core.errors import OtherVersion, UsageError
+from tamis.core.index.columns import Ids
+from tamis.core.index.segments import Segment
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Projection
-from tamis.language.subscriptions import SubscriptionItems, Subscriptions, as_subscriptions
+from tamis.language.subscriptions import (
+    Subscription,
+    SubscriptionItems,
+    Subscriptions,
+    as_subscriptions,
+)
 from tamis.language.xpath import Unsupported
-from tamis.matching.batches import BatchMatcher, Part, Segment, subscribers_of
+from tamis.matching.batches import BatchMatcher, Programs, subscribers_of
 from tamis.matching.planner import compile_assignment, plan, with_switch
 from tamis.matching.projection import projection_of
 from tamis.matching.snapshot import Snapshot
@@ -61,8 +68,17 @@ class CompiledMatcher(Snapshot):
             subscribers, assignments = loaded.compiled.subscribers, loaded.compiled.assignments
         if engine == "auto" and schema is None:
             assignments = [(with_switch(*each), each[1]) for each in assignments]
-        segment = Segment(subscriptions, subscribers, assignments)
-        super().__init__(BatchMatcher([Part(segment)], limits, projection))
+        self.programs = Programs(subscriptions, subscribers, assignments)
+        super().__init__(BatchMatcher([Segment(self.programs)], limits, projection))
+
+    @property
+    def ids(self) -> Ids:
+        """The ids of the subscriptions, by the numbers that matches have."""
+        return self.subscriptions.ids
+
+    def entry(self, number: int) -> Subscription:
+        """The subscription of a number."""
+        return self.subscriptions.subscription(number)
 
     def with_limits(self, limits: Limits) -> CompiledMatcher:
         """The same, with other bounds on each document; it is not compiled again."""
@@ -70,11 +86,6 @@ class CompiledMatcher(Snapshot):
         other.__dict__.update(self.__dict__, limits=limits)
         other._batches = self._batches.with_limits(limits)
         return other
-
-    @property
-    def segment(self) -> Segment:
-        """What was compiled."""
-        return self._batches.parts[0].segment
 
     @property
     def engine(self) -> str:
@@ -140,7 +151,7 @@ class CompiledMatcher(Snapshot):
                 f"what {pruning} pruned with a DTD cannot be saved: compile without the DTD"
             )
         asked = self.subscriptions, self.named_engine, self.limits
-        compiled = saved.Compiled(*asked, assignments, self.segment.subscribers)
+        compiled = saved.Compiled(*asked, assignments, self.programs.subscribers)
         saved.save(checked_path(path), compiled, self._batches.searchers() if warm else [])
 
     def __reduce__(self) -> tuple[Any, ...]:

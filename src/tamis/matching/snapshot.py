@@ -10,7 +10,9 @@ import numpy as np
 
 from tamis.core.arguments import check_many
 from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription, UsageError
+from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import Explanation, MatchSet, Which, checked_nodes, match_set
+from tamis.core.index.segments import SnapshotIds
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import parse
@@ -18,8 +20,6 @@ from tamis.documents.record_batch import ALL_RECORDS, RecordBatch, RecordRange, 
 from tamis.documents.record_reader import parse_records
 from tamis.documents.source import Document, Source, open_stream, read
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
-from tamis.language.columns import SnapshotIds
-from tamis.language.subscriptions import Subscription
 from tamis.matching.batches import Answers, BatchMatcher, DocumentReader, Given
 from tamis.matching.match import Match
 
@@ -172,7 +172,7 @@ class DocumentMatcher:
         from tamis.matching.explain import explain  # noqa: PLC0415 - few ask
 
         compiled = self.snapshot()
-        item = compiled._find(id)
+        item = compiled._batches.find(id)
         if item is None:
             raise UnknownSubscription(id=id)
         if item.query is None:
@@ -189,27 +189,23 @@ class Snapshot(DocumentMatcher):
     """Compiled subscriptions as they were at one time: immutable, safe to share between threads.
 
     Attributes:
-        ids: of the subscriptions, by the numbers that matches have.
         limits: bounds on each document.
+        version: of the live set that it is of; see :attr:`Matcher.version`.
     """
 
-    def __init__(self, batches: BatchMatcher) -> None:
+    def __init__(self, batches: BatchMatcher, version: int = 0) -> None:
         self._batches = batches
+        self.version = version
         self.limits = batches.limits
-        parts = [part.ids for part in batches.parts]
-        is_whole = len(parts) == 1 and parts[0].is_removed is None
-        self.ids = parts[0].ids if is_whole else SnapshotIds(parts)
+
+    @property
+    def ids(self) -> Ids | SnapshotIds:
+        """The ids of the subscriptions, by the numbers that matches have."""
+        return self._batches.ids
 
     def snapshot(self) -> Snapshot:
         """The same: its subscriptions do not change."""
         return self
-
-    def _find(self, id: SubscriptionId) -> Subscription | None:
-        """The subscription with an id, or None."""
-        found = self._batches.find(id)
-        return (
-            None if found is None else self._batches.parts[found[0]].segment.subscriptions.find(id)
-        )
 
     def answers(
         self,

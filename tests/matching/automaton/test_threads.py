@@ -62,4 +62,4 @@ def test_threads_change_nothing(cache_bytes: int, monkeypatch: pytest.MonkeyPatc
     with ThreadPoolExecutor(4) as pool:
         for future in [pool.submit(ask, start) for start in range(4)]:
             future.result()
-    assert 1 <= len(matcher.segment.workers) <= 4
+    assert 1 <= len(matcher.programs.workers) <= 4

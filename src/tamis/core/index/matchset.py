@@ -60,35 +60,27 @@ _NOTHING, _NO_PLACES = np.zeros(0, np.int32), np.zeros(0, np.int64)
 freeze(_NOTHING)
 
 
-class SegmentSubscribers(NamedTuple):
-    """The subscribers of one segment of a snapshot.
-
-    Attributes:
-        first_query, first: what is added to the segment's own numbers of queries, and of
-            subscriptions.
-        is_removed: bool[subscriptions], of those that are no longer there; None: all are.
-    """
-
-    subscribers: Subscribers
-    first_query: int
-    first: int
-    is_removed: NDArray[np.bool_] | None = None
-
-
 class SnapshotSubscribers:
     """The subscriptions of each query of several segments, as ``Subscribers`` of one.
 
+    Queries of segments follow each other, and so do subscriptions.
+
+    Args:
+        subscribers: of each segment, by its own numbers.
+        are_removed: of each segment, its subscriptions that are no longer there, or None.
+
     >>> one = Subscribers(np.array([0, 1, 2]), np.array([0, 1], np.int32))
-    >>> is_removed = np.array([True, False])
-    >>> both = SnapshotSubscribers(
-    ...     [SegmentSubscribers(one, 0, 0, is_removed), SegmentSubscribers(one, 2, 2)])
+    >>> both = SnapshotSubscribers([one, one], [np.array([True, False]), None])
     >>> both.expanded(np.array([3, 0, 1], np.int32))
     (array([0, 2]), array([3, 1], dtype=int32))
     """
 
-    def __init__(self, segments: Sequence[SegmentSubscribers]) -> None:
-        self._segments = segments
-        self._firsts = np.array([segment.first_query for segment in segments])
+    def __init__(
+        self, subscribers: Sequence[Subscribers], are_removed: Sequence[NDArray[np.bool_] | None]
+    ) -> None:
+        self._segments = list(zip(subscribers, are_removed, strict=True))
+        self._queries = np.cumsum([0, *(len(each.starts) - 1 for each in subscribers)])
+        self._firsts = np.cumsum([0, *(len(each.numbers) for each in subscribers)])
 
     def of(self, queries: Int32) -> Int32:
         """The subscriptions of some queries."""
@@ -96,18 +88,18 @@ class SnapshotSubscribers:
 
     def expanded(self, queries: Int32) -> tuple[Int64, Int32]:
         """The subscriptions of some queries, and before them the index of each one's query."""
-        of_segment = np.searchsorted(self._firsts, queries, "right") - 1
+        of_segment = np.searchsorted(self._queries, queries, "right") - 1
         places, numbers = [_NO_PLACES], [_NOTHING]
-        for number, segment in enumerate(self._segments):
-            asking = np.flatnonzero(of_segment == number)
-            own = queries[asking] - segment.first_query
-            indices, found = segment.subscribers.expanded(own)
+        for index, (subscribers, is_removed) in enumerate(self._segments):
+            asking = np.flatnonzero(of_segment == index)
+            own = queries[asking] - np.int32(self._queries[index])
+            indices, found = subscribers.expanded(own)
             owners = asking[indices]
-            if segment.is_removed is not None:
-                is_left = ~segment.is_removed[found]
+            if is_removed is not None:
+                is_left = ~is_removed[found]
                 found, owners = found[is_left], owners[is_left]
             places.append(owners)
-            numbers.append(found + np.int32(segment.first))
+            numbers.append(found + np.int32(self._firsts[index]))
         together = np.concatenate(places)
         order = np.argsort(together, kind="stable")
         return together[order], np.concatenate(numbers)[order]

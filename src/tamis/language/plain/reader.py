@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
+from tamis.core.index.columns import Ids
 from tamis.core.kernel.record import register
 from tamis.core.kernel.table import fill_slots
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import XML_NAMESPACE, is_ncname
-from tamis.language.columns import Ids
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import layout as at
 from tamis.language.plain.kernels import expressions, lines

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
 from typing import Any, Self, TypeVar, overload
 from zlib import crc32
 
@@ -54,6 +52,14 @@ class Column(Sequence[T]):
     def part(self, numbers: NDArray[Any]) -> Self:
         """Those of some numbers, in the same buffer."""
         return type(self)(self.data, self.starts[numbers], self.ends[numbers])
+
+    @classmethod
+    def joined(cls, columns: Sequence[Self]) -> Self:
+        """The items of several columns."""
+        every = [column.packed() for column in columns]
+        lengths = [column.ends - column.starts for column in every]
+        bounds = _bounds(np.concatenate([np.zeros(0, np.int64), *lengths]))
+        return cls(b"".join(column.data for column in every), *bounds)
 
     def compact(self) -> Self:
         """The same in less memory, if the buffer is not too long for that."""
@@ -185,75 +191,3 @@ class Ids(Column[SubscriptionId]):
 
     def __contains__(self, id: object) -> bool:
         return self.find(id) >= 0
-
-
-@dataclass(frozen=True)
-class IdsOfSegment:
-    """The ids of a segment of a snapshot.
-
-    Attributes:
-        first: the number of the first of them in the snapshot.
-        is_removed: bool[]; which are no longer there; None: all are.
-    """
-
-    ids: Ids
-    first: int
-    is_removed: NDArray[np.bool_] | None
-
-    def find(self, id: object) -> int:
-        """The number of an id in the segment, or -1 where it is not there."""
-        number = self.ids.find(id)
-        is_gone = number >= 0 and self.is_removed is not None and self.is_removed[number]
-        return -1 if is_gone else number
-
-    def left(self) -> Ids:
-        """Those that are there."""
-        if self.is_removed is None:
-            return self.ids
-        return self.ids.part(np.flatnonzero(~self.is_removed))
-
-    @property
-    def count(self) -> int:
-        """How many are there."""
-        removed = 0 if self.is_removed is None else int(np.count_nonzero(self.is_removed))
-        return len(self.ids) - removed
-
-
-class SnapshotIds:
-    """The ids of several segments, by their numbers in a snapshot; removed ones leave gaps.
-
-    >>> one, two = Ids.of(["a", "b"]), Ids.of(["c"])
-    >>> is_removed = np.array([True, False])
-    >>> ids = SnapshotIds([IdsOfSegment(one, 0, is_removed), IdsOfSegment(two, 2, None)])
-    >>> len(ids), list(ids), ids.find("c"), ids.find("a"), ids.take(np.array([1, 2]))
-    (2, ['b', 'c'], 2, -1, ['b', 'c'])
-    """
-
-    def __init__(self, segments: Sequence[IdsOfSegment]) -> None:
-        self._segments = segments
-        self._firsts = np.array([segment.first for segment in segments])
-
-    def find(self, id: object) -> int:
-        """The number of an id, or -1."""
-        for segment in reversed(self._segments):
-            if (number := segment.find(id)) >= 0:
-                return segment.first + number
-        return -1
-
-    def take(self, numbers: NDArray[Any]) -> list[SubscriptionId]:
-        """The ids of some ascending numbers."""
-        found: list[SubscriptionId] = []
-        bounds = [*np.searchsorted(numbers, self._firsts).tolist(), len(numbers)]
-        for segment, (start, end) in zip(self._segments, pairwise(bounds), strict=True):
-            if start < end:
-                found += segment.ids.take(numbers[start:end] - segment.first)
-        return found
-
-    def __len__(self) -> int:
-        return sum(segment.count for segment in self._segments)
-
-    def __contains__(self, id: object) -> bool:
-        return self.find(id) >= 0
-
-    def __iter__(self) -> Iterator[SubscriptionId]:
-        return chain.from_iterable(segment.left() for segment in self._segments)

@@ -1,0 +1,382 @@
+"""``LiveSet``: subscriptions of any kind that come and go while others are matched."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from tamis.core.errors import (
+    BadSubscriptions,
+    SubscriptionError,
+    SubscriptionId,
+    SubscriptionIdError,
+    UnknownSubscription,
+    UsageError,
+)
+from tamis.core.index.segments import Identified, Segment, SnapshotIds
+
+log = logging.getLogger("tamis.core.index.live")
+
+NEWEST_MAX = 64
+"""The newest subscriptions, which are compiled again with each change, are fewer than this."""
+_RATIO = 2
+"""A segment is merged with those behind it where it is at most so many times as large."""
+_AT_ONCE_MAX = 256
+"""Larger merges are left to a thread, so that no match waits long for one."""
+_SEGMENTS_MAX = 12
+"""With more segments, a match merges what it may, however long that takes."""
+
+
+class Entry(Protocol):
+    """A subscription, parsed."""
+
+    @property
+    def id(self) -> SubscriptionId:
+        """Unique in its set."""
+
+    @property
+    def expression(self) -> str:
+        """As it was given."""
+
+
+class Compiled(Identified, Protocol):
+    """Subscriptions, compiled together: immutable."""
+
+    def entry(self, number: int) -> Any:
+        """The subscription of a number, as it was given."""
+
+
+class Stats(NamedTuple):
+    """What a live set is made of.
+
+    Attributes:
+        version: how many changes there were.
+        subscriptions: how many there are.
+        segments: the compiled parts of the set.
+        newest: the subscriptions that are in no segment yet.
+        removed: those that segments still have, though they were removed or replaced.
+    """
+
+    version: int
+    subscriptions: int
+    segments: int
+    newest: int
+    removed: int
+
+
+E = TypeVar("E", bound=Entry)
+C = TypeVar("C", bound=Compiled)
+S = TypeVar("S")
+
+
+class LiveSet(ABC, Generic[E, C, S]):
+    """Subscriptions that come and go: what all kinds of live sets share.
+
+    Every call sees the set as it was when the call began. All methods may be called from any
+    thread; changes never wait for a match, nor for a compilation. ``add_many`` and ``update``
+    change all or, where one subscription cannot be used, nothing.
+
+    The set is made of segments, each compiled once, and of the newest subscriptions, which the
+    first match after a change compiles. Some dozens of these become a segment; where the segment
+    before is not much larger, both become one. So a subscription is compiled a few times, however
+    large the set is. Large segments are merged by a thread of the set, beside which matches go on.
+
+    Args:
+        compiled: the subscriptions at first.
+    """
+
+    def __init__(self, compiled: C) -> None:
+        self._lock = threading.Lock()  # of what follows; it is held shortly
+        self._compiling = threading.Lock()  # one thread compiles, others wait for what it makes
+        self._segments: list[Segment[C]] = [Segment(compiled)]
+        self._new: dict[SubscriptionId, E] = {}
+        self._version = 0
+        self._snapshot: S | None = None
+        self._merging: Sequence[Segment[C]] = ()
+        self._merger: threading.Thread | None = None
+
+    # -- what kinds of subscriptions differ in -----------------------------------------------------
+
+    @abstractmethod
+    def _parsed(self, id: SubscriptionId, expression: Any) -> E | None:
+        """A subscription that is good beyond doubt; None leaves it to ``_read``."""
+
+    @abstractmethod
+    def _read(self, given: Any) -> tuple[Iterable[E], Sequence[SubscriptionError]]:
+        """Those of some subscriptions that can be used, and the errors of the others."""
+
+    @abstractmethod
+    def _compile(self, old: Sequence[Segment[C]], new: Sequence[E]) -> C:
+        """What is left of some segments and then some subscriptions, compiled together."""
+
+    @abstractmethod
+    def _snapshot_of(self, segments: Sequence[Segment[C]], version: int) -> S:
+        """What answers for segments, of which there is at least one."""
+
+    # -- changes -----------------------------------------------------------------------------------
+
+    def add(self, id: SubscriptionId, expression: Any) -> None:
+        """Add a subscription.
+
+        Raises:
+            SubscriptionError: the expression cannot be used, or the id is taken.
+            EngineRefused: the engine that was named cannot run it.
+        """
+        entry = self._parsed(id, expression)
+        if entry is not None:
+            with self._lock:
+                if self._find(id) is None:
+                    self._new[id] = entry
+                    self._changed()
+                    return
+        try:
+            self.add_many([(id, expression)])
+        except BadSubscriptions as several:
+            raise several.errors[0] from None
+
+    def add_many(self, subscriptions: Any) -> None:
+        """Add subscriptions, all of them or none; they are given as when the set is made.
+
+        Raises:
+            BadSubscriptions: some cannot be used, or their ids are taken; it lists all of them.
+            EngineRefused: the engine that was named cannot run them.
+        """
+        self._change(subscriptions, may_replace=False)
+
+    def update(self, subscriptions: Any) -> None:
+        """Add subscriptions, and replace those whose ids are there, which go to the end.
+
+        All of them are changed, or none. They are given as for :meth:`add_many`.
+
+        Raises:
+            BadSubscriptions: some cannot be used; it lists all of them.
+            EngineRefused: the engine that was named cannot run them.
+        """
+        self._change(subscriptions, may_replace=True)
+
+    def _change(self, given: Any, *, may_replace: bool) -> None:
+        new, refused = self._read(given)
+        errors = list(refused)
+        entries = {entry.id: entry for entry in new}
+        with self._lock:
+            taken = [id for id in entries if self._find(id) is not None]
+            if not may_replace:
+                errors += [SubscriptionIdError("the id is taken", id=id) for id in taken]
+            if errors:
+                raise BadSubscriptions(tuple(errors))
+            self._remove(taken)
+            self._new.update(entries)
+            self._changed()
+
+    def remove(self, id: SubscriptionId) -> None:
+        """Remove a subscription.
+
+        Raises:
+            UnknownSubscription: there is none with this id.
+        """
+        with self._lock:
+            if self._find(id) is None:
+                raise UnknownSubscription(id=id)
+            self._remove([id])
+            self._changed()
+
+    # -- what is there -----------------------------------------------------------------------------
+
+    @property
+    def ids(self) -> tuple[SubscriptionId, ...]:
+        """The ids as they are now, in the order of the results."""
+        with self._lock:
+            segments, new = list(self._segments), tuple(self._new)
+        return (*SnapshotIds(segments), *new)
+
+    def get(self, id: SubscriptionId) -> str | None:
+        """The expression of a subscription, or None where there is none with this id."""
+        with self._lock:
+            found = self._find(id)
+        return None if found is None else found.expression
+
+    @property
+    def version(self) -> int:
+        """How many changes there were; a snapshot has the version that it is of."""
+        return self._version
+
+    def stats(self) -> Stats:
+        """What the set is made of."""
+        with self._lock:
+            left = sum(map(len, self._segments))
+            total = sum(len(segment.compiled.ids) for segment in self._segments)
+            new = len(self._new)
+            return Stats(self._version, left + new, len(self._segments), new, total - left)
+
+    # The lock is held in what follows.
+
+    def _find(self, id: object) -> E | None:
+        """The subscription with an id."""
+        if not isinstance(id, str | int) or isinstance(id, bool):  # as True would be 1
+            return None
+        if id in self._new:
+            return self._new[id]
+        for segment in reversed(self._segments):
+            if (number := segment.find(id)) >= 0:
+                entry: E = segment.compiled.entry(number)
+                return entry
+        return None
+
+    def _remove(self, ids: Sequence[SubscriptionId]) -> None:
+        """Remove subscriptions that are there."""
+        old = [id for id in ids if self._new.pop(id, None) is None]
+        for place, segment in enumerate(self._segments if old else ()):
+            numbers = [number for id in old if (number := segment.find(id)) >= 0]
+            if numbers:
+                self._segments[place] = segment.without(numbers)
+
+    def _changed(self) -> None:
+        self._version += 1
+        self._snapshot = None
+
+    # -- segments ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> S:
+        """The present subscriptions, compiled; later changes do not touch them."""
+        if (known := self._snapshot) is not None:
+            return known
+        with self._compiling:
+            with self._lock:
+                if self._snapshot is not None:
+                    return self._snapshot
+                kept, taken = self._to_compile()
+                new, version = list(self._new.values()), self._version
+            segments = list(kept)
+            newest = None
+            if taken or new or not kept:
+                newest = self._compile(taken, new)
+                segments.append(Segment(newest))
+            snapshot = self._snapshot_of(segments, version)
+            with self._lock:
+                if newest is not None and (taken or len(new) >= NEWEST_MAX or not kept):
+                    self._replace(taken, new, newest)
+                self._segments = [each for each in self._segments if len(each)] or self._segments[
+                    -1:
+                ]
+                if self._version == version:
+                    self._snapshot = snapshot
+                self._merge_beside()
+            return snapshot
+
+    def compiled(self) -> C:
+        """The present subscriptions, compiled together: what can be saved."""
+        with self._compiling:
+            with self._lock:
+                before, new = list(self._segments), list(self._new.values())
+            if len(before) == 1 and before[0].is_removed is None and not new:
+                return before[0].compiled
+            compiled = self._compile(before, new)
+            with self._lock:
+                if self._replace(before, new, compiled):
+                    self._snapshot = None
+            return compiled
+
+    def _to_compile(self) -> tuple[list[Segment[C]], list[Segment[C]]]:
+        """The segments that stay, and those behind them that are merged with the newest."""
+        kept = [each for each in self._segments if len(each)]
+        taken: list[Segment[C]] = []
+        merging = {id(each.compiled) for each in self._merging}
+        total = len(self._new)
+        most = _AT_ONCE_MAX if len(kept) <= _SEGMENTS_MAX else 1 << 62
+        is_sealed = total >= NEWEST_MAX
+        while is_sealed and kept and id(kept[-1].compiled) not in merging:
+            size = len(kept[-1])
+            if size > _RATIO * total or total + size > most:
+                break
+            total += size
+            taken.insert(0, kept.pop())
+        return kept, taken
+
+    def _replace(self, old: Sequence[Segment[C]], new: Sequence[E], compiled: C) -> bool:
+        """Put a segment in the place of others and of new subscriptions, if these are still there.
+
+        What was removed or replaced while it was compiled is removed from it.
+
+        Args:
+            old: adjacent segments, as they were when the compilation began; so is ``new``, behind.
+        """
+        now = {id(segment.compiled): segment for segment in self._segments}
+        if any(id(segment.compiled) not in now for segment in old):
+            return False
+        stale: list[SubscriptionId] = []
+        for segment in old:
+            later = now.pop(id(segment.compiled))
+            if later is not segment:
+                stale += segment.ids_removed(later)
+        for entry in new:
+            if self._new.get(entry.id) is entry:
+                del self._new[entry.id]
+            else:
+                stale.append(entry.id)
+        result = Segment(compiled)
+        if stale:
+            result = result.without([compiled.ids.find(id) for id in stale])
+        compiled_before = [segment.compiled for segment in self._segments]
+        place = compiled_before.index(old[0].compiled) if old else len(compiled_before)
+        self._segments[place : place + len(old)] = [result]
+        return True
+
+    # -- merges ------------------------------------------------------------------------------------
+
+    def _merge_beside(self) -> None:
+        """Have a thread merge segments, if some are due; the lock is held."""
+        if self._merger is None or not self._merger.is_alive():  # a fork has no threads
+            self._merging = _due(self._segments)
+            if self._merging:
+                self._merger = threading.Thread(target=self._merge, name="tamis-merge", daemon=True)
+                self._merger.start()
+
+    def _merge(self) -> None:
+        while self._merging:
+            try:
+                compiled = self._compile(self._merging, ())
+            except Exception:  # the set is as right as it was
+                log.exception("segments of a live set cannot be merged")
+                self._merging = ()
+                return
+            with self._lock:
+                if self._replace(self._merging, (), compiled):
+                    self._snapshot = None
+                self._merging = _due(self._segments)
+                if not self._merging:
+                    self._merger = None
+
+    def __len__(self) -> int:
+        with self._lock:
+            return sum(map(len, self._segments)) + len(self._new)
+
+    def __contains__(self, id: object) -> bool:
+        with self._lock:
+            return self._find(id) is not None
+
+    def __iter__(self) -> Iterator[SubscriptionId]:
+        return iter(self.ids)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UsageError("a live set cannot be pickled: pickle compiled() of it")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self):,} subscriptions>"
+
+
+def _due(segments: Sequence[Segment[C]]) -> Sequence[Segment[C]]:
+    """Adjacent segments that are to become one; or one of which most was removed."""
+    for segment in segments:
+        if 2 * len(segment) < len(segment.compiled.ids):
+            return [segment]
+    for end in range(len(segments), 1, -1):
+        first, total = end - 1, len(segments[end - 1])
+        while first and len(segments[first - 1]) <= _RATIO * total:
+            first -= 1
+            total += len(segments[first])
+        if end - first > 1:
+            return segments[first:end]
+    return ()
