@@ -14,7 +14,7 @@ import pytest
 
 import tamis
 from tamis.events import EventSubscriptions
-from tamis.events.matcher import EventMatcher
+from tamis.events.matcher import CompiledEventMatcher
 from tamis.matching.selection import Selection
 
 QUERY = "<r>{ for $b in //b return $b }</r>"
@@ -77,7 +77,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Matcher": lambda: tamis.Matcher({"x": "//a"}),
     "Transformer": lambda: tamis.Transformer({"x": QUERY}),
     "CompiledMatcher": lambda: MATCHER,
-    "EventMatcher": lambda: EVENTS,
+    "CompiledEventMatcher": lambda: EVENTS,
     "Match": lambda: MATCH,
     "Selection": lambda: MATCH.nodes("x"),
 }
@@ -246,5 +246,5 @@ def test_one_raises_and_many_carry() -> None:
 
 
 def test_objects_are_of_the_classes_that_they_are_here_for() -> None:
-    assert isinstance(EVENTS, EventMatcher)
+    assert isinstance(EVENTS, CompiledEventMatcher)
     assert isinstance(MATCH.nodes("x"), Selection)

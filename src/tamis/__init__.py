@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from tamis.core.limits import Limits
-    from tamis.events.matcher import compile_events
+    from tamis.events.live import EventMatcher
+    from tamis.events.matcher import CompiledEventMatcher, compile_events
     from tamis.language.subscriptions import Subscriptions
     from tamis.matching.live import Matcher
     from tamis.matching.match import Match
@@ -37,8 +38,10 @@ logging.getLogger("tamis").addHandler(logging.NullHandler())  # silent unless as
 
 __all__ = [
     "BadSubscriptions",
+    "CompiledEventMatcher",
     "CompiledMatcher",
     "DocumentError",
+    "EventMatcher",
     "Limits",
     "Match",
     "Matcher",
@@ -58,8 +61,10 @@ __getattr__ = importing(
     __name__,
     {
         "BadSubscriptions": "core.errors",
+        "CompiledEventMatcher": "events.matcher",
         "CompiledMatcher": "matching.matcher",
         "DocumentError": "core.errors",
+        "EventMatcher": "events.live",
         "Limits": "core.limits",
         "Match": "matching.match",
         "Matcher": "matching.live",

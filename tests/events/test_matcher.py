@@ -39,7 +39,7 @@ from tamis.events import matcher as matcher_module
 from tamis.events.answers import EventAnswers, EventMatch
 from tamis.events.encode import encode
 from tamis.events.explain import contradictions
-from tamis.events.matcher import EventMatcher, compile_events
+from tamis.events.matcher import CompiledEventMatcher, compile_events
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
@@ -64,10 +64,11 @@ def built() -> FilterTable:
 
 def of_table(
     table: FilterTable, engine: str = "auto", limits: Limits = DEFAULT_LIMITS
-) -> EventMatcher:
+) -> CompiledEventMatcher:
     ids = Ids.of(n if n % 2 else f"s{n}" for n in range(len(table.interfaces)))
     interface_ids = Ids.of(f"i{n}" for n in range(table.interface_count))
-    return EventMatcher(ids, interface_ids, table, engine, limits)
+    subscriptions = EventSubscriptions.of_columns(ids, interface_ids, table)
+    return CompiledEventMatcher(subscriptions, engine, limits)
 
 
 MATCHER = of_table(built())
@@ -134,7 +135,7 @@ def test_match() -> None:
     assert match.indices.dtype == np.int32
     assert not match.indices.flags.writeable
     assert repr(match) == "<EventMatch: 3 matches>"
-    assert repr(MATCHER) == f"<EventMatcher: 4 subscriptions, engine {MATCHER.engine}>"
+    assert repr(MATCHER) == f"<CompiledEventMatcher: 4 subscriptions, engine {MATCHER.engine}>"
     assert len(MATCHER) == 4
     with pytest.raises(MalformedEvent, match="'temp' is of type list"):
         MATCHER.match({"temp": [1]})
@@ -192,7 +193,7 @@ WARNING = (
 )
 
 
-def struct_column(matcher: EventMatcher) -> Iterator[EventMatch]:
+def struct_column(matcher: CompiledEventMatcher) -> Iterator[EventMatch]:
     return matcher.match_arrow(pa.table({"d": [{"t": 5}, {"t": -1}]}))
 
 
@@ -208,7 +209,7 @@ def struct_column(matcher: EventMatcher) -> Iterator[EventMatch]:
     ],
 )
 def test_an_object_whose_fields_are_asked_for_is_told_once(
-    match: Callable[[EventMatcher], Iterator[EventMatch]], caplog: pytest.LogCaptureFixture
+    match: Callable[[CompiledEventMatcher], Iterator[EventMatch]], caplog: pytest.LogCaptureFixture
 ) -> None:
     matcher = compile_events(FLAT)
     with caplog.at_level(logging.WARNING, "tamis"):
@@ -276,7 +277,7 @@ def test_users_threads_share_a_matcher() -> None:
     for worker in workers:
         worker.join()
     assert found == [expected] * 4
-    assert all(len(idle) <= 8 for idle in MATCHER._idle.values())
+    assert all(len(idle) <= 8 for idle in MATCHER.program._idle.values())
 
 
 @pytest.mark.parametrize("threads", [1, 3])

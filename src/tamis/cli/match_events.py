@@ -17,7 +17,7 @@ from tamis.documents import files
 if TYPE_CHECKING:
     from tamis.core.errors import SubscriptionId
     from tamis.events.answers import EventAnswers
-    from tamis.events.matcher import EventMatcher
+    from tamis.events.matcher import CompiledEventMatcher
 
 EXAMPLES = """\b
 Examples:
@@ -127,7 +127,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 def _answers(
-    matcher: EventMatcher,
+    matcher: CompiledEventMatcher,
     name: str,
     by: Literal["subscription", "filter", "interface"],
     threads: int,

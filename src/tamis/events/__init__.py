@@ -1,9 +1,9 @@
 """Attribute–value events, matched against disjunctions of filters.
 
-:func:`tamis.compile_events` makes an :class:`EventMatcher` of :class:`EventSubscriptions`, or of
-what makes these; docs/events.md teaches what they may say. Start with ``model.py``: the filters and
-events that all engines read. ``checks.py`` says what an event may be, ``ndjson.py`` and
-``arrow.py`` read events, and ``encode.py`` makes arrays of them.
+:func:`tamis.compile_events` compiles :class:`EventSubscriptions`, or what makes these, and
+:class:`EventMatcher` is a set of them that changes; docs/events.md teaches what they may say. Start
+with ``model.py``: the filters and events that all engines read. ``checks.py`` says what an event
+may be, ``ndjson.py`` and ``arrow.py`` read events, and ``encode.py`` makes arrays of them.
 """
 
 from typing import TYPE_CHECKING
@@ -12,14 +12,14 @@ from tamis.core.lazy import importing
 
 if TYPE_CHECKING:
     from tamis.events.answers import EventMatch
-    from tamis.events.matcher import EventMatcher
+    from tamis.events.live import EventMatcher
     from tamis.events.subscriptions import EventSubscriptions
 
 __all__ = ["EventMatch", "EventMatcher", "EventSubscriptions"]
 
 __getattr__ = importing(
     __name__,
-    {"EventMatch": "answers", "EventMatcher": "matcher", "EventSubscriptions": "subscriptions"},
+    {"EventMatch": "answers", "EventMatcher": "live", "EventSubscriptions": "subscriptions"},
 )
 
 

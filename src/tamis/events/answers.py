@@ -12,6 +12,7 @@ from tamis.core.arrays import Int32, Int64, freeze
 from tamis.core.errors import EventError, SubscriptionId
 from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import MatchSet, match_set
+from tamis.core.index.segments import SnapshotIds
 
 _WORTH_LISTING = 1 << 16
 """A batch with at most so many matches, or one for each event, lists all of them together."""
@@ -80,7 +81,7 @@ class EventAnswers:
         self,
         matches: MatchSet,
         errors: Mapping[int, EventError],
-        ids: Ids | None,
+        ids: Ids | SnapshotIds | None,
         lines: Int64 | None = None,
     ) -> None:
         self.matches = matches

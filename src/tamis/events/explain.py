@@ -53,6 +53,19 @@ def explain(
     return Explanation(matched, (f"{_TRUTHS[matched]}: {id}", *lines))
 
 
+def written(table: FilterTable, subscription: int) -> str:
+    """The expression of a subscription.
+
+    >>> from tamis.events.subscriptions import EventSubscriptions
+    >>> written(EventSubscriptions({"s": "a=1 and not_b exists or c in(1,2)"}).table, 0)
+    'a = 1 and not_b exists or c in (1, 2)'
+    """
+    filters = np.flatnonzero(table.subscriptions == subscription).tolist()
+    numbers = [range(*table.starts[filter : filter + 2].tolist()) for filter in filters]
+    every = [[_written(table, constraint_of(table, n)) for n in own] for own in numbers]
+    return " or ".join(map(" and ".join, every))
+
+
 def _written(table: FilterTable, one: Constraint) -> str:
     name = print_name(table.names[one.name])
     if one.operator == "exists":

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from itertools import islice
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -13,58 +12,31 @@ from tamis.core.arguments import check_many, checked_limits, is_one_of
 from tamis.core.errors import SubscriptionId, UnknownSubscription, UsageError
 from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import MatchSet
+from tamis.core.index.segments import Segment, SnapshotIds
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.events.answers import EventAnswers, EventMatch, unread
 from tamis.events.arrow import read_rows
+from tamis.events.batches import GROUP_EVENTS, LINES_MAX, BatchSizer, fewer_lines, groups
 from tamis.events.checks import Part
 from tamis.events.encode import EncodedLines, Encoder
-from tamis.events.model import By, EventBatch, FilterTable, Owners, check_batch
+from tamis.events.model import By, EventBatch, FilterTable, check_batch
 from tamis.events.ndjson import Source, chunks
-from tamis.events.planner import Searcher, choose
-from tamis.events.subscriptions import EventSubscriptions
+from tamis.events.planner import choose
+from tamis.events.segmented import EventProgram, Segmented
+from tamis.events.subscriptions import EventSubscription, EventSubscriptions
 from tamis.language.entries import SubscriptionItems
 
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Explanation
 
-GROUP_EVENTS, _LINES_MAX = 1 << 10, 1 << 15
-"""The events of a batch, at most: of mappings, of a file. Much of an engine's cost is per batch."""
-MATCHES_MAX = 1 << 22
-"""The matches of a batch that are aimed at, at most."""
-_AT_FIRST, _GROWTH = 64, 8
 
+class MatchesEvents:
+    """The methods of all matchers; each call uses the subscriptions as they are when it begins."""
 
-class EventMatcher:
-    """Compiled subscriptions of events: immutable, safe to share between threads, picklable.
-
-    Made by :func:`tamis.compile_events`. A pickle holds the filters, which are compiled again when
-    it is loaded.
-    """
-
-    def __init__(
-        self, ids: Ids, interface_ids: Ids, table: FilterTable, engine: str, limits: Limits
-    ) -> None:
-        self.ids, self.interface_ids = ids, interface_ids
-        self.table = table.frozen()  # which it is not when it is unpickled
-        self.limits = limits
-        self.named_engine = engine
-        self._engine = choose(engine)
-        self._program = self._engine.compile(table)
-        self._encoder = Encoder(table.names, limits)
-        self._owners: dict[By, Owners] = {}
-        self._idle: dict[By, list[Searcher]] = {by: [] for by in get_args(By)}
-
-    @property
-    def engine(self) -> str:
-        """The name of the engine that was chosen."""
-        return self._engine.name
-
-    def memory_usage(self) -> dict[str, int]:
-        """Bytes: of the "program", and of the "work" that threads do not use now."""
-        idle = [searcher for found in self._idle.values() for searcher in list(found)]
-        work = sum(searcher.memory_usage() for searcher in idle)
-        return {"program": self._program.memory_usage(), "work": work}
+    def snapshot(self) -> EventSnapshot:
+        """The present subscriptions, compiled; later changes do not touch them."""
+        raise NotImplementedError
 
     def match(self, event: Mapping[str, Any], *, by: By = "subscription") -> EventMatch:
         """Match one event.
@@ -107,10 +79,12 @@ class EventMatcher:
         check_many(events, "events", "match()")
         sizer = BatchSizer(GROUP_EVENTS)
 
-        def encode(part: Part) -> EncodedLines:
-            return EncodedLines(self._encoder.events(part.data), None)
+        compiled = self.snapshot()
 
-        return _matches(self._answers(_groups(events, sizer), encode, sizer, by, threads))
+        def encode(part: Part) -> EncodedLines:
+            return EncodedLines(compiled.encoder.events(part.data), None)
+
+        return _matches(compiled.answers(groups(events, sizer), encode, sizer, by, threads))
 
     def match_ndjson(
         self, source: Source, *, by: By = "subscription", threads: int = 1
@@ -136,19 +110,7 @@ class EventMatcher:
         3 line 3: the attribute 'temp' is of type list: make what is in it attributes of their own
         4 []
         """
-        return _matches(self.ndjson_answers(source, by, threads))
-
-    def ndjson_answers(
-        self, source: Source, by: By = "subscription", threads: int = 1
-    ) -> Generator[EventAnswers, None, None]:
-        """The answers of :meth:`match_ndjson`, many lines at a time."""
-        sizer = BatchSizer(_LINES_MAX)
-
-        def encode(part: Part) -> EncodedLines:
-            return self._encoder.ndjson(part.data, part.line)
-
-        parts = _fewer_lines(chunks(source, self.limits), sizer)
-        return self._answers(parts, encode, sizer, by, threads)
+        return _matches(self.snapshot().ndjson_answers(source, by, threads))
 
     def match_arrow(
         self, source: object, *, by: By = "subscription", threads: int = 1
@@ -173,62 +135,7 @@ class EventMatcher:
         >>> [list(match) for match in compile_events({"hot": "temp > 30"}).match_arrow(rows)]
         [['hot'], [], ['hot']]
         """
-        return _matches(self.arrow_answers(source, by, threads))
-
-    def arrow_answers(
-        self, source: object, by: By = "subscription", threads: int = 1
-    ) -> Generator[EventAnswers, None, None]:
-        """The answers of :meth:`match_arrow`, many rows at a time."""
-        sizer = BatchSizer(_LINES_MAX)
-
-        def encode(part: Part) -> EncodedLines:
-            batch = self._encoder.arrow(part.data)
-            errors = {
-                event: type(error)(error.message, part.line + event)
-                for event, error in batch.errors.items()
-            }
-            rows = np.arange(part.line, part.line + batch.events)
-            return EncodedLines(batch._replace(errors=errors), rows)
-
-        parts = read_rows(source, lambda: sizer.events)
-        return self._answers(parts, encode, sizer, by, threads)
-
-    def _answers(
-        self,
-        parts: Iterable[Part | Flush],
-        encode: Callable[[Part], EncodedLines],
-        sizer: BatchSizer,
-        by: By,
-        threads: int,
-    ) -> Generator[EventAnswers, None, None]:
-        """The answers of the parts of a source, in their order."""
-        _check_by(by)
-        ids = {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]
-
-        def match_part(part: Part) -> EventAnswers:
-            if part.error is not None:
-                return unread(part.line, part.error)
-            batch, lines = encode(part)
-            with self._searcher(by) as searcher:
-                matches = searcher.match(batch)
-            sizer.adapt(batch.events, len(matches.set_ids))
-            return EventAnswers(matches, batch.errors, ids, lines)
-
-        return WorkerPool(check_threads(threads)).map_in_order(match_part, parts)
-
-    def match_batch(self, batch: EventBatch, by: By = "subscription") -> MatchSet:
-        """Match events that were encoded for the names of the ``table``.
-
-        Document n of the result is event n; its members are numbers of filters, subscriptions or
-        interfaces. Errors stay in the batch.
-
-        Raises:
-            UsageError: the arrays are no batch for these names.
-        """
-        check_batch(batch, len(self.table.names))
-        _check_by(by)
-        with self._searcher(by) as searcher:
-            return searcher.match(batch)
+        return _matches(self.snapshot().arrow_answers(source, by, threads))
 
     def explain(self, event: Mapping[str, Any], id: SubscriptionId) -> Explanation:
         """Which filters of a subscription match an event, and which constraint fails first.
@@ -246,34 +153,175 @@ class EventMatcher:
           false: wind exists
             wind exists  found: no such attribute  ← fails here
         """
-        number = self.ids.find(id)
-        if number < 0:
-            raise UnknownSubscription(id=id)
-        from tamis.events.explain import explain  # noqa: PLC0415 - few ask
+        compiled = self.snapshot()
+        for segment in reversed(compiled.segments):
+            if (number := segment.find(id)) >= 0:
+                from tamis.events.explain import explain  # noqa: PLC0415 - few ask
 
-        return explain(self.table, number, id, self._encoder.checked(event))
+                table = segment.compiled.subscriptions.table
+                return explain(table, number, id, compiled.encoder.checked(event))
+        raise UnknownSubscription(id=id)
 
-    @contextmanager
-    def _searcher(self, by: By) -> Iterator[Searcher]:
-        """A searcher for one thread; one that raises is not used again."""
-        try:
-            searcher = self._idle[by].pop()
-        except IndexError:
-            if by not in self._owners:
-                self._owners[by] = self.table.owners(by)
-            searcher = self._engine.searcher(self._program, self._owners[by], 1)
-        yield searcher
-        self._idle[by].append(searcher)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        of = self.ids, self.interface_ids, self.table, self.named_engine, self.limits
-        return EventMatcher, of
+class EventSnapshot(MatchesEvents):
+    """Compiled subscriptions as they were at one time: immutable, safe to share between threads.
+
+    Attributes:
+        segments: what it is made of.
+        encoder: encodes events for the names of all segments.
+        version: of the live set that it is of; see :attr:`EventMatcher.version`.
+    """
+
+    def __init__(
+        self, segments: Sequence[Segment[EventProgram]], encoder: Encoder, version: int = 0
+    ) -> None:
+        self.segments, self.encoder, self.version = segments, encoder, version
+        self.limits = encoder.limits
+        is_whole = (
+            len(segments) == 1
+            and segments[0].is_removed is None
+            and segments[0].compiled.subscriptions.table.names == encoder.names
+        )
+        self._segmented = None if is_whole else Segmented(segments, encoder.names)
+
+    @property
+    def ids(self) -> Ids | SnapshotIds:
+        """The ids of the subscriptions, by the numbers that matches have."""
+        return self.segments[0].compiled.ids if self._segmented is None else self._segmented.ids
+
+    @property
+    def interface_ids(self) -> Ids | SnapshotIds:
+        """The ids of the interfaces, by the numbers that matches have."""
+        if self._segmented is None:
+            return self.segments[0].compiled.subscriptions.interface_ids
+        return self._segmented.interface_ids
+
+    def snapshot(self) -> EventSnapshot:
+        """The same: its subscriptions do not change."""
+        return self
+
+    def ndjson_answers(
+        self, source: Source, by: By = "subscription", threads: int = 1
+    ) -> Generator[EventAnswers, None, None]:
+        """The answers of :meth:`match_ndjson`, many lines at a time."""
+        sizer = BatchSizer(LINES_MAX)
+
+        def encode(part: Part) -> EncodedLines:
+            return self.encoder.ndjson(part.data, part.line)
+
+        parts = fewer_lines(chunks(source, self.limits), sizer)
+        return self.answers(parts, encode, sizer, by, threads)
+
+    def arrow_answers(
+        self, source: object, by: By = "subscription", threads: int = 1
+    ) -> Generator[EventAnswers, None, None]:
+        """The answers of :meth:`match_arrow`, many rows at a time."""
+        sizer = BatchSizer(LINES_MAX)
+
+        def encode(part: Part) -> EncodedLines:
+            batch = self.encoder.arrow(part.data)
+            errors = {
+                event: type(error)(error.message, part.line + event)
+                for event, error in batch.errors.items()
+            }
+            rows = np.arange(part.line, part.line + batch.events)
+            return EncodedLines(batch._replace(errors=errors), rows)
+
+        parts = read_rows(source, lambda: sizer.events)
+        return self.answers(parts, encode, sizer, by, threads)
+
+    def answers(
+        self,
+        parts: Iterable[Part | Flush],
+        encode: Callable[[Part], EncodedLines],
+        sizer: BatchSizer,
+        by: By,
+        threads: int,
+    ) -> Generator[EventAnswers, None, None]:
+        """The answers of the parts of a source, in their order."""
+        _check_by(by)
+        ids = None if by == "filter" else self.ids if by == "subscription" else self.interface_ids
+
+        def match_part(part: Part) -> EventAnswers:
+            if part.error is not None:
+                return unread(part.line, part.error)
+            batch, lines = encode(part)
+            matches = self._match(batch, by)
+            sizer.adapt(batch.events, len(matches.set_ids))
+            return EventAnswers(matches, batch.errors, ids, lines)
+
+        return WorkerPool(check_threads(threads)).map_in_order(match_part, parts)
+
+    def match_batch(self, batch: EventBatch, by: By = "subscription") -> MatchSet:
+        """Match events that were encoded for the names of the ``encoder``.
+
+        Document n of the result is event n; its members are numbers of filters, subscriptions or
+        interfaces. Errors stay in the batch.
+
+        Raises:
+            UsageError: the arrays are no batch for these names.
+        """
+        check_batch(batch, len(self.encoder.names))
+        _check_by(by)
+        return self._match(batch, by)
+
+    def _match(self, batch: EventBatch, by: By) -> MatchSet:
+        if self._segmented is None:
+            return self.segments[0].compiled.match(batch, by)
+        return self._segmented.match(batch, by)
 
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UsageError("a snapshot of a live set cannot be pickled: pickle compiled() of the set")
+
     def __repr__(self) -> str:
-        return f"<EventMatcher: {len(self):,} subscriptions, engine {self.engine}>"
+        return f"<{type(self).__name__}: {len(self):,} subscriptions>"
+
+
+class CompiledEventMatcher(EventSnapshot):
+    """Compiled subscriptions of events: immutable, safe to share between threads, picklable.
+
+    Made by :func:`tamis.compile_events`. A pickle holds the filters, which are compiled again when
+    it is loaded.
+    """
+
+    def __init__(self, subscriptions: EventSubscriptions, engine: str, limits: Limits) -> None:
+        subscriptions.table.frozen()  # which it is not when it is unpickled
+        chosen = choose(engine)
+        self.subscriptions, self.named_engine, self.engine = subscriptions, engine, chosen.name
+        self.program = EventProgram(subscriptions, chosen)
+        super().__init__([Segment(self.program)], Encoder(subscriptions.table.names, limits))
+
+    @property
+    def ids(self) -> Ids:
+        """The ids of the subscriptions, by the numbers that matches have."""
+        return self.subscriptions.ids
+
+    @property
+    def interface_ids(self) -> Ids:
+        """The ids of the interfaces, by the numbers that matches have."""
+        return self.subscriptions.interface_ids
+
+    def entry(self, number: int) -> EventSubscription:
+        """The subscription of a number."""
+        return self.subscriptions.subscription(number)
+
+    @property
+    def table(self) -> FilterTable:
+        """The filters."""
+        return self.subscriptions.table
+
+    def memory_usage(self) -> dict[str, int]:
+        """Bytes: of the "program", and of the "work" that threads do not use now."""
+        return self.program.memory_usage()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompiledEventMatcher, (self.subscriptions, self.named_engine, self.limits)
+
+    def __repr__(self) -> str:
+        return f"<CompiledEventMatcher: {len(self):,} subscriptions, engine {self.engine}>"
 
 
 def compile_events(
@@ -282,7 +330,7 @@ def compile_events(
     engine: str = "auto",
     interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
     limits: Limits = DEFAULT_LIMITS,
-) -> EventMatcher:
+) -> CompiledEventMatcher:
     """Compile subscriptions of events; exported as :func:`tamis.compile_events`.
 
     An expression is constraints on attributes, joined with ``and``, ``or`` and parentheses:
@@ -305,72 +353,12 @@ def compile_events(
         subscriptions = EventSubscriptions(subscriptions, interfaces=interfaces, limits=limits)
     elif interfaces is not None:
         raise UsageError("give interfaces to EventSubscriptions, which has them already")
-    ids, table = subscriptions.ids, subscriptions.table
-    return EventMatcher(ids, subscriptions.interface_ids, table, engine, checked_limits(limits))
+    return CompiledEventMatcher(subscriptions, engine, checked_limits(limits))
 
 
 def _check_by(by: By) -> None:
     if not is_one_of(by, get_args(By)):
         raise UsageError(f"by={by!r}: write 'filter', 'subscription' or 'interface'")
-
-
-# -- batches -----------------------------------------------------------------------------------
-
-
-class BatchSizer:
-    """How many events the next batch may have, by how much those before it matched.
-
-    Several threads may share one: it is an estimate.
-
-    >>> sizer = BatchSizer(events_max=1_000)
-    >>> sizer.events
-    64
-    >>> sizer.adapt(events=64, matches=64_000_000)  # each event matches a million filters
-    >>> sizer.events
-    4
-    """
-
-    def __init__(self, events_max: int) -> None:
-        self._events_max = events_max
-        self.events = min(_AT_FIRST, events_max)
-
-    def adapt(self, events: int, matches: int) -> None:
-        """So many events have had so many matches, all together."""
-        fitting = MATCHES_MAX * max(events, 1) // max(matches, 1)
-        self.events = max(1, min(fitting, _GROWTH * self.events, self._events_max))
-
-
-def _fewer_lines(found: Iterable[Part | Flush], sizer: BatchSizer) -> Iterator[Part | Flush]:
-    """Parts of lines, divided where they have too many."""
-    for part in found:
-        if isinstance(part, Flush) or part.error is not None:
-            yield part
-            continue
-        data, start, line = part.data, 0, part.line
-        bytes_each = len(data) // max(1, data.count(b"\n")) + 1
-        while start < len(data):
-            end = data.find(b"\n", min(start + sizer.events * bytes_each, len(data)) - 1) + 1
-            end = end or len(data)
-            yield Part(data[start:end], line)
-            line += data.count(b"\n", start, end)
-            start = end
-
-
-def _groups(events: Iterable[Mapping[str, Any]], sizer: BatchSizer) -> Iterator[Part]:
-    """Events, many at a time; where taking one fails, those before it come first."""
-    source = iter(events)
-    group: list[Mapping[str, Any]] = []
-    try:
-        while True:
-            group.extend(islice(source, sizer.events))
-            if not group:
-                return
-            yield Part(group, 0)
-            group = []
-    except Exception:  # of the caller's iterator
-        if group:
-            yield Part(group, 0)
-        raise
 
 
 def _matches(found: Generator[EventAnswers, None, None]) -> Iterator[EventMatch]:

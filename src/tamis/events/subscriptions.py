@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tamis.core.arguments import checked_limits, checked_path
+from tamis.core.arrays import Int64
 from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionError,
@@ -17,11 +19,12 @@ from tamis.core.errors import (
     SubscriptionIdError,
     UsageError,
 )
-from tamis.core.index.columns import Ids
+from tamis.core.index.columns import Ids, Texts
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.events.join import InterfaceNumbers, TableJoiner
 from tamis.events.model import FilterTable, TableBuilder, checked_table
-from tamis.language.constraints import KEYWORDS, parse_filters
+from tamis.language.constraints import KEYWORDS, Constraint, parse_filters
 from tamis.language.entries import Entries, SubscriptionItems, bad_ids, given_entries
 
 _PLAIN = lazy_pattern(
@@ -33,6 +36,35 @@ _PLAIN = lazy_pattern(
 """A constraint that is read by itself between two ``and``. Others are read in their context."""
 _CACHED_MAX = 1 << 18
 """The texts of constraints that are cached, at most."""
+
+Filters = Sequence[Sequence[Constraint]]
+"""A disjunction of filters, as they are parsed."""
+
+
+class EventSubscription:
+    """One subscription of events.
+
+    Attributes:
+        interface: the id of its interface, which is its own id where none was given.
+        filters: as they were parsed; None where ``part_of`` has them.
+        part_of: a set that it is in, and its number there; or None.
+    """
+
+    __slots__ = ("expression", "filters", "id", "interface", "part_of")
+
+    def __init__(
+        self,
+        id: SubscriptionId,
+        expression: str,
+        interface: SubscriptionId,
+        filters: Filters | None = None,
+        part_of: tuple[EventSubscriptions, int] | None = None,
+    ) -> None:
+        self.id, self.expression, self.interface = id, expression, interface
+        self.filters, self.part_of = filters, part_of
+
+    def __repr__(self) -> str:
+        return f"EventSubscription({self.id!r}, {self.expression!r})"
 
 
 class EventSubscriptions:
@@ -71,6 +103,7 @@ class EventSubscriptions:
     ids: Ids
     interface_ids: Ids
     table: FilterTable
+    _texts: Texts | None
     errors: tuple[SubscriptionError, ...]
 
     def __init__(
@@ -113,7 +146,9 @@ class EventSubscriptions:
         self.errors = tuple(error for _, error in refused)
         if self.errors and not skip_bad:
             raise BadSubscriptions(self.errors)
-        self.ids = entries.ids.part(np.array(accepted, np.int64)).compact()
+        kept = np.array(accepted, np.int64)
+        self.ids = entries.ids.part(kept).compact()
+        self._texts = entries.expressions.part(kept).compact()
         self.interface_ids = self.ids if interfaces is None else Ids.of(numbers)
         self.table = reader.builder.freeze()
 
@@ -139,6 +174,14 @@ class EventSubscriptions:
         return cls(checked_path(path), interfaces=interfaces, skip_bad=skip_bad, limits=limits)
 
     @classmethod
+    def of_columns(cls, ids: Ids, interface_ids: Ids, table: FilterTable) -> EventSubscriptions:
+        """A set that was read before and written down, without its expressions."""
+        result = cls.__new__(cls)
+        result.ids, result.interface_ids, result.table = ids, interface_ids, table
+        result.errors, result._texts = (), None
+        return result
+
+    @classmethod
     def of_table(
         cls, table: FilterTable, ids: Sequence[SubscriptionId] | None = None
     ) -> EventSubscriptions:
@@ -151,15 +194,70 @@ class EventSubscriptions:
             UsageError: the arrays are no table, or there are not as many ids.
         """
         table = checked_table(table)
-        result = cls.__new__(cls)
         count = len(table.interfaces)
-        result.ids = Ids.of(range(count) if ids is None else ids)
-        if len(result.ids) != count:
-            raise UsageError(f"there are {len(result.ids):,} ids for {count:,} subscriptions")
-        result.interface_ids = Ids.of(range(table.interface_count))
-        result.table = table
-        result.errors = ()
+        own = Ids.of(range(count) if ids is None else ids)
+        if len(own) != count:
+            raise UsageError(f"there are {len(own):,} ids for {count:,} subscriptions")
+        return cls.of_columns(own, Ids.of(range(table.interface_count)), table)
+
+    @classmethod
+    def joined(
+        cls,
+        parts: Sequence[tuple[EventSubscriptions, Int64]],
+        new: Iterable[EventSubscription] = (),
+    ) -> EventSubscriptions:
+        """Some subscriptions of several sets, by their numbers, which ascend; and then others."""
+        every = list(parts)
+        for _, run in groupby(new, lambda each: each.part_of and id(each.part_of[0])):
+            entries = list(run)
+            if (first := entries[0].part_of) is not None:
+                own = [each.part_of[1] for each in entries if each.part_of is not None]
+                every.append((first[0], np.array(own, np.int64)))
+            else:
+                every.append((cls._of_parsed(entries), np.arange(len(entries))))
+        if len(every) == 1 and len(every[0][0]) == len(every[0][1]):
+            return every[0][0]
+        joiner, interfaces = TableJoiner(), InterfaceNumbers()
+        has_interfaces = any(one.interface_ids is not one.ids for one, _ in every)
+        before = 0
+        for one, kept in every:
+            numbers = np.arange(before, before + len(kept))
+            if has_interfaces:
+                numbers = interfaces.of(one.interface_ids.take(one.table.interfaces[kept]))
+            joiner.add(one.table, kept, numbers)
+            before += len(kept)
+        ids = Ids.joined([one.ids.part(kept) for one, kept in every])
+        interface_ids = interfaces.ids() if has_interfaces else ids
+        result = cls.of_columns(ids, interface_ids, joiner.table())
+        texts = [one._texts.part(kept) for one, kept in every if one._texts is not None]
+        result._texts = Texts.joined(texts) if len(texts) == len(every) else None
         return result
+
+    @classmethod
+    def _of_parsed(cls, entries: Sequence[EventSubscription]) -> EventSubscriptions:
+        builder, interfaces = TableBuilder(), InterfaceNumbers()
+        for entry, number in zip(
+            entries, interfaces.of([e.interface for e in entries]), strict=True
+        ):
+            builder.add(entry.filters or (), int(number))
+        ids = Ids.of(entry.id for entry in entries)
+        is_own = all(entry.interface is entry.id for entry in entries)
+        result = cls.of_columns(ids, ids if is_own else interfaces.ids(), builder.freeze())
+        result._texts = Texts.of(entry.expression for entry in entries)
+        return result
+
+    def expression(self, number: int) -> str:
+        """The expression of a subscription as it was given; of a table, as it may be written."""
+        if self._texts is not None:
+            return self._texts[number]
+        from tamis.events.explain import written  # noqa: PLC0415 - few ask
+
+        return written(self.table, number)
+
+    def subscription(self, number: int) -> EventSubscription:
+        """The subscription of a number."""
+        id, interface = self.ids[number], self.interface_ids[self.table.interfaces[number]]
+        return EventSubscription(id, self.expression(number), interface, None, (self, number))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -24,7 +24,7 @@ from tamis.core.errors import SubscriptionId, UsageError
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.events.answers import EventAnswers
 from tamis.events.checks import ObjectWarning
-from tamis.events.matcher import EventMatcher
+from tamis.events.matcher import CompiledEventMatcher
 from tamis.events.model import By
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.entries import SubscriptionItems
@@ -46,7 +46,12 @@ from tamis.spark.rows import (
 log = logging.getLogger("tamis.spark")
 
 EventSubscriptionSet = (
-    EventMatcher | EventSubscriptions | SubscriptionItems | DataFrame | str | os.PathLike[str]
+    CompiledEventMatcher
+    | EventSubscriptions
+    | SubscriptionItems
+    | DataFrame
+    | str
+    | os.PathLike[str]
 )
 """What may be given as subscriptions of events; a ``str`` or path names a file of them."""
 
@@ -90,7 +95,7 @@ def match_events(
         columns: those that are attributes; by default all.
         keep: the columns that each row repeats; by default all.
         by: what is reported: "filter", "subscription" or "interface"; see
-            :meth:`tamis.events.matcher.EventMatcher.match`.
+            :meth:`tamis.EventMatcher.match`.
         as_array: one row an event, with an array of ids, which may be empty.
         errors: a "column" tells them, or events in error are left out ("drop"), or the first one
             makes the job fail ("fail").
@@ -158,9 +163,9 @@ def _attributes(
 def event_subscriptions(
     subscriptions: EventSubscriptionSet,
     interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
-) -> EventMatcher | EventSubscriptions:
+) -> CompiledEventMatcher | EventSubscriptions:
     """Subscriptions of any kind; for the arguments see :func:`tamis.spark.match_events`."""
-    if isinstance(subscriptions, EventMatcher | EventSubscriptions):
+    if isinstance(subscriptions, CompiledEventMatcher | EventSubscriptions):
         if interfaces is not None:
             raise UsageError("give interfaces to EventSubscriptions, which has them already")
         return subscriptions
@@ -168,16 +173,16 @@ def event_subscriptions(
 
 
 @dataclass(frozen=True)
-class EventArtifact(PickledArtifact[EventMatcher]):
+class EventArtifact(PickledArtifact[CompiledEventMatcher]):
     """Subscriptions of events in a file; the engine that compiles them is not in the version."""
 
     suffix: ClassVar[str] = "events"
 
     @classmethod
-    def of(cls, given: EventMatcher | EventSubscriptions) -> EventArtifact:
+    def of(cls, given: CompiledEventMatcher | EventSubscriptions) -> EventArtifact:
         """What workers need of subscriptions, in a file."""
         engine, limits = "auto", DEFAULT_LIMITS
-        if isinstance(given, EventMatcher):
+        if isinstance(given, CompiledEventMatcher):
             engine, limits = given.named_engine, given.limits
         columns = given.table._asdict().items()
         arrays: dict[str, NDArray[Any]]
@@ -193,8 +198,10 @@ class EventArtifact(PickledArtifact[EventMatcher]):
         version.update(ascii(given.table.names).encode())
         return cls.pickled((*ids.values(), given.table, engine, limits), version.hexdigest())
 
-    def load(self, path: Path) -> EventMatcher:
-        return EventMatcher(*self.unpickled(path))
+    def load(self, path: Path) -> CompiledEventMatcher:
+        ids, interface_ids, table, engine, limits = self.unpickled(path)
+        subscriptions = EventSubscriptions.of_columns(ids, interface_ids, table)
+        return CompiledEventMatcher(subscriptions, engine, limits)
 
 
 @dataclass(frozen=True)
@@ -228,7 +235,7 @@ class AnswerEvents(ColumnTask[EventArtifact, EventSpec]):
             yield from self._rows(matcher, kept, found)
 
     def _rows(
-        self, matcher: EventMatcher, kept: PassthroughColumns, found: EventAnswers
+        self, matcher: CompiledEventMatcher, kept: PassthroughColumns, found: EventAnswers
     ) -> Iterator[pa.RecordBatch]:
         """The rows about some events, which are rows of what is kept."""
         assert found.lines is not None
@@ -249,7 +256,7 @@ class AnswerEvents(ColumnTask[EventArtifact, EventSpec]):
             said = [found.errors.get(event) for event in events.tolist()] if wrong else []
             yield from spec.batches(kept, rows[events], [column], said)
 
-    def _ids(self, matcher: EventMatcher, numbers: pa.Array) -> pa.Array:
+    def _ids(self, matcher: CompiledEventMatcher, numbers: pa.Array) -> pa.Array:
         if self.spec.by == "filter":
             return numbers
         name = "ids" if self.spec.by == "subscription" else "interface_ids"

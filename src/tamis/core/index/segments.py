@@ -80,8 +80,8 @@ class SnapshotIds:
     ...         self.ids = Ids.of(ids)
     >>> segments = [Segment(Compiled("a", "b"), np.array([True, False])), Segment(Compiled("c"))]
     >>> ids = SnapshotIds(segments)
-    >>> len(ids), list(ids), ids.find("c"), ids.find("a"), ids.take(np.array([1, 2]))
-    (2, ['b', 'c'], 2, -1, ['b', 'c'])
+    >>> len(ids), list(ids), ids.find("c"), ids.find("a"), ids.take(np.array([2, 1]))
+    (2, ['b', 'c'], 2, -1, ['c', 'b'])
     """
 
     def __init__(self, segments: Sequence[Segment[Any]]) -> None:
@@ -102,7 +102,12 @@ class SnapshotIds:
         return number if number < 0 else int(self.firsts[index]) + number
 
     def take(self, numbers: NDArray[Any]) -> list[SubscriptionId]:
-        """The ids of some ascending numbers."""
+        """The ids of some numbers."""
+        if (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers, kind="stable")
+            places = np.argsort(order).tolist()
+            ascending = self.take(numbers[order])
+            return [ascending[place] for place in places]
         found: list[SubscriptionId] = []
         bounds = np.searchsorted(numbers, self.firsts).tolist()
         parts = zip(self._segments, self.firsts.tolist(), pairwise(bounds), strict=False)

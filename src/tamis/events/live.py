@@ -1,0 +1,88 @@
+"""Live subscriptions of events: added and removed while events flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tamis.core.arguments import checked_limits
+from tamis.core.errors import SubscriptionError, SubscriptionId
+from tamis.core.index.live import LiveSet
+from tamis.core.index.segments import Segment
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.events.encode import Encoder
+from tamis.events.matcher import CompiledEventMatcher, EventSnapshot, MatchesEvents, compile_events
+from tamis.events.subscriptions import EventSubscription, EventSubscriptions
+from tamis.language.constraints import parse_filters
+from tamis.language.entries import SubscriptionItems
+
+
+class EventMatcher(LiveSet[EventSubscription, CompiledEventMatcher, EventSnapshot], MatchesEvents):
+    """The same as :func:`tamis.compile_events` gives, with subscriptions that come and go.
+
+    See :class:`tamis.core.index.live.LiveSet` for how they change. Arguments and errors are those
+    of :func:`tamis.compile_events`. ``add_many`` and ``update`` also take
+    :class:`tamis.events.EventSubscriptions`, which may have interfaces.
+
+    >>> live = EventMatcher({"hot": "temp > 30"})
+    >>> live.add("storm", "wind > 20")
+    >>> list(live.match({"temp": 35, "wind": 25})), live.get("storm")
+    (['hot', 'storm'], 'wind > 20')
+    >>> live.update({"hot": "temp > 40"})
+    >>> live.remove("storm")
+    >>> list(live.match({"temp": 35, "wind": 25}))
+    []
+    """
+
+    def __init__(
+        self,
+        subscriptions: EventSubscriptions | SubscriptionItems = (),
+        *,
+        engine: str = "auto",
+        interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._engine, self.limits = engine, checked_limits(limits)
+        self._encoder = Encoder((), self.limits)
+        compiled = compile_events(
+            subscriptions, engine=engine, interfaces=interfaces, limits=self.limits
+        )
+        super().__init__(compiled)
+
+    def _parsed(self, id: SubscriptionId, expression: Any) -> EventSubscription | None:
+        is_id = type(id) is int or (type(id) is str and bool(id) and id.isprintable())
+        if not is_id or type(expression) is not str:
+            return None
+        try:
+            filters = parse_filters(expression, self.limits)
+        except SubscriptionError:
+            return None
+        return EventSubscription(id, expression, id, filters)
+
+    def _read(
+        self, given: EventSubscriptions | SubscriptionItems
+    ) -> tuple[Iterable[EventSubscription], Sequence[SubscriptionError]]:
+        if not isinstance(given, EventSubscriptions):
+            given = EventSubscriptions(given, skip_bad=True, limits=self.limits)
+            return map(given.subscription, range(len(given))), given.errors
+        return map(given.subscription, range(len(given))), ()
+
+    def _compile(
+        self, old: Sequence[Segment[CompiledEventMatcher]], new: Sequence[EventSubscription]
+    ) -> CompiledEventMatcher:
+        parts = [(each.compiled.subscriptions, each.left()) for each in old]
+        return self._compiled(EventSubscriptions.joined(parts, new))
+
+    def _compiled(self, subscriptions: EventSubscriptions) -> CompiledEventMatcher:
+        return CompiledEventMatcher(subscriptions, self._engine, self.limits)
+
+    def _snapshot_of(
+        self, segments: Sequence[Segment[CompiledEventMatcher]], version: int
+    ) -> EventSnapshot:
+        names = dict.fromkeys(
+            name for each in segments for name in each.compiled.subscriptions.table.names
+        )
+        if names.keys() - set(self._encoder.names):
+            self._encoder = Encoder(tuple(names), self.limits)
+        programs = [Segment(each.compiled.program, each.is_removed) for each in segments]
+        return EventSnapshot(programs, self._encoder, version)
