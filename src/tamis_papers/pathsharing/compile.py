@@ -35,7 +35,6 @@ from tamis_papers.pathsharing.plan import (
     WhereFilter,
 )
 
-_MASK = (1 << 64) - 1
 _MODES = {SCAN: at.IN_ORDER, MERGE: at.IN_ORDER, HASH: at.HASHED}
 
 
@@ -151,18 +150,6 @@ class Building:
             self._operators.array[found * at.OPERATOR + at.QUERIES] = self._queries.new()
         self._queries.add(int(self._operators.array[found * at.OPERATOR + at.QUERIES]), query)
         return found
-
-    def skip(self) -> None:
-        """Leave a number out, as of a query that was removed."""
-        self.queries += 1
-        self._left_of.add([0])
-        if self.is_shared:
-            self._grouped_from.add([0])
-        self._is_live.stretch(self.queries // 64 + 1)
-
-    def remove(self, query: int) -> None:
-        """Forget a query; the room that it takes stays."""
-        self._is_live.array[query // 64] &= np.uint64(_MASK ^ 1 << query % 64)
 
     # -- operators ---------------------------------------------------------------------------------
 

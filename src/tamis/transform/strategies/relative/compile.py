@@ -17,7 +17,6 @@ from tamis.transform.layout import EQUAL, LEAF, LEAF_OPERATOR, NONE, SOURCE
 from tamis.transform.shapes import Conjunction, End, Route, Shape
 from tamis.transform.strategies.relative import layout as at
 
-_MASK = (1 << 64) - 1
 _NO_RULES = (NONE, 0)
 """The first and the number of the rules of a new leaf."""
 
@@ -90,13 +89,6 @@ class Building:
         self._is_live.stretch(query // 64 + 1)
         self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
-
-    def remove(self, query: int) -> None:
-        """Remove a transformation; its records stay, but its nodes are no longer listed."""
-        ends = *self._path_starts.view[query : query + 2].tolist(), self._paths.count
-        for source in self._paths.array[ends[0] : ends[1]].tolist():
-            self.constants.sources.array[source * SOURCE + at.SOURCE_LISTED] -= 1
-        self._is_live.array[query // 64] &= np.uint64(_MASK ^ 1 << query % 64)
 
     def _selection(self, binding: int, shape: Shape) -> int:
         key = ("selection", shape.binding, frozenset(shape.conditions))

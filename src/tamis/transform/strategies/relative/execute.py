@@ -59,10 +59,6 @@ class RelativeStrategy:
         self._plans = None
         return self._building.add(shape)
 
-    def remove(self, number: int) -> None:
-        """Remove a transformation."""
-        self._building.remove(number)
-
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document; see ``Searcher``."""
         building, work = self._building, self._work
