@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.core.arguments import is_one_of
-from tamis.core.arrays import Int32, Int64
+from tamis.core.arrays import Int32
 from tamis.core.errors import UnsupportedExpression, UsageError
 from tamis.core.index import Choices
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, TaskProjections
-from tamis.transform.strategy import GroupReader, Groups, Searcher, Strategy, too_many_nodes
+from tamis.transform.strategy import GroupReader, Searcher, Strategy, too_many_nodes
 
 if TYPE_CHECKING:
     from tamis.matching.conformance import Schema
@@ -105,6 +104,18 @@ class Planner:
         return f"strategy: {self._shaped_by.name}" + (f"\n{plan}" if plan else "")
 
 
+class Found(NamedTuple):
+    """What one strategy found in a document: the transformation of each answer, ascending."""
+
+    transformations: Int32
+    reader: GroupReader  # of the groups, by the numbers of the answers
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes are in the lists."""
+        return len(self.reader.groups.nodes)
+
+
 class Plans:
     """Some transformations, by strategy; they belong to one thread at a time.
 
@@ -132,69 +143,18 @@ class Plans:
         self._numbers = np.array(numbers, np.int32)
         self.projection = projections.total
 
-    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Answers:
+    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> list[Found]:
         """What is found in a document, which is a batch of its own; or ``DocumentLimitError``."""
-        found: list[Answers] = []
+        found: list[Found] = []
         if self._shaped is not None:
-            found.append(_answers(self._shaped.find_groups(batch, vocabulary), self._numbers))
+            groups = self._shaped.find_groups(batch, vocabulary)
+            found.append(Found(self._numbers[groups.transformations], GroupReader(groups)))
         if self._left:
             from tamis.transform.strategies import reference  # noqa: PLC0415 - few need it
 
             tasks, numbers = [*self._left.values()], np.array([*self._left], np.int32)
             groups = reference.find_groups(tasks, batch, vocabulary, self._nodes_max)
-            found.append(_answers(groups, numbers))
-        answers = found[0] if len(found) == 1 else _merged(found)
-        if answers.nodes > self._nodes_max:
+            found.append(Found(numbers[groups.transformations], GroupReader(groups)))
+        if sum(each.nodes for each in found) > self._nodes_max:
             raise too_many_nodes(self._nodes_max)
-        return answers
-
-
-class Answers(NamedTuple):
-    """What the strategies found in a document."""
-
-    transformations: Int32  # [a]; those that have groups, ascending
-    readers: tuple[GroupReader, ...]  # of the groups that each strategy found
-    reader_of: NDArray[np.uint8]  # [a]; which of these reads the groups of each
-    answers: Int64  # [a]; their numbers there
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes are in all lists."""
-        return sum(len(reader.groups.nodes) for reader in self.readers)
-
-    def without(self, is_removed: NDArray[np.bool_]) -> Answers:
-        """The same without the answers of some transformations."""
-        left = ~is_removed[self.transformations]
-        return Answers(
-            self.transformations[left], self.readers, self.reader_of[left], self.answers[left]
-        )
-
-    def groups(self) -> Iterator[tuple[GroupReader, int]]:
-        """For each transformation, what reads its groups, and its number there."""
-        readers = map(self.readers.__getitem__, self.reader_of.tolist())
-        return zip(readers, self.answers.tolist(), strict=True)
-
-
-def _answers(groups: Groups, numbers: Int32) -> Answers:
-    """What one strategy found; ``numbers`` are the transformations of its own."""
-    transformations = numbers[groups.transformations]
-    count = len(transformations)
-    return Answers(
-        transformations, (GroupReader(groups),), np.zeros(count, np.uint8), np.arange(count)
-    )
-
-
-def _merged(found: list[Answers]) -> Answers:
-    """What several strategies found, or none."""
-    if not found:
-        numbers = np.zeros(0, np.int32)
-        return Answers(numbers, (), numbers.astype(np.uint8), numbers.astype(np.int64))
-    transformations = np.concatenate([each.transformations for each in found])
-    counts = [len(each.transformations) for each in found]
-    order = np.argsort(transformations, kind="stable")
-    return Answers(
-        transformations[order],
-        tuple(each.readers[0] for each in found),
-        np.repeat(np.arange(len(found), dtype=np.uint8), counts)[order],
-        np.concatenate([each.answers for each in found])[order],
-    )
+        return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from threading import Lock
 from typing import Any, NamedTuple, overload
 
@@ -27,8 +28,8 @@ from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import Transformation
 from tamis.transform.factory import Template, make_message, template_of
 from tamis.transform.fragments import Fragments
-from tamis.transform.planner import Answers, Planner, Plans
-from tamis.transform.shapes import Task, task_of
+from tamis.transform.planner import Planner, Plans
+from tamis.transform.shapes import task_of
 from tamis.transform.strategy import GroupReader
 
 
@@ -69,15 +70,14 @@ class TransformingSubscription:
         """As it was given."""
         return self.transformation.text
 
-    @property
-    def task(self) -> Task:
-        """What it asks of documents."""
-        return task_of(self.transformation)
-
     @cached_property
     def template(self) -> Template:
         """Made for the first message: most subscriptions seldom have one."""
         return template_of(self.transformation)
+
+
+Answer = tuple[TransformingSubscription, GroupReader, int]
+"""A subscription, and what reads its groups by a number."""
 
 
 class Messages(Sequence[Message]):
@@ -92,25 +92,23 @@ class Messages(Sequence[Message]):
 
     def __init__(
         self,
-        found: Sequence[TransformingSubscription] = (),
-        answers: Sequence[Answers] = (),
+        found: Sequence[Answer] = (),
         fragments: Fragments | None = None,
         error: DocumentError | None = None,
     ) -> None:
         self.error = error
-        self._subscriptions = found
-        self._answers = answers
+        self._answers = found
         self._fragments = fragments
 
     @property
     def subscriptions(self) -> list[SubscriptionId]:
         """The ids of those that have a message, or whose message cannot be made."""
-        return [subscription.id for subscription in self._found()]
+        return [subscription.id for subscription, _, _ in self._found()]
 
-    def _found(self) -> Sequence[TransformingSubscription]:
+    def _found(self) -> Sequence[Answer]:
         if self.error is not None:
             raise self.error
-        return self._subscriptions
+        return self._answers
 
     def __len__(self) -> int:
         return len(self._found())
@@ -127,22 +125,16 @@ class Messages(Sequence[Message]):
         return map(self._made, range(len(self._found())))
 
     def _made(self, number: int) -> Message:
-        subscription, fragments = self._subscriptions[number], self._fragments
-        assert fragments is not None
-        reader, answer = self._groups[number]
+        subscription, reader, answer = self._answers[number]
+        assert self._fragments is not None
         try:
-            content = make_message(subscription.template, reader, answer, fragments)
+            content = make_message(subscription.template, reader, answer, self._fragments)
         except MessageError as error:
             return Message(subscription.id, b"", error)
         return Message(subscription.id, content)
 
-    @cached_property
-    def _groups(self) -> list[tuple[GroupReader, int]]:
-        return [group for answers in self._answers for group in answers.groups()]
-
     def __repr__(self) -> str:
-        count = len(self._subscriptions)
-        what = repr(self.error) if self.error is not None else f"{count:,} messages"
+        what = repr(self.error) if self.error is not None else f"{len(self._answers):,} messages"
         return f"<Messages: {what}>"
 
 
@@ -161,7 +153,7 @@ class CompiledTransformations:
         self.planner = planner
         self.subscriptions = subscriptions
         self.ids = Ids.of(subscription.id for subscription in subscriptions)
-        self.plans = Plans(planner, [subscription.task for subscription in subscriptions])
+        self.plans = Plans(planner, [task_of(each.transformation) for each in subscriptions])
 
     def entry(self, number: int) -> TransformingSubscription:
         """The subscription of a number."""
@@ -251,7 +243,12 @@ class DocumentTransformer:
         └─ stream of /bib/book
         for /bib/book: no DupElim (claim 1: the path has at most one //)
         """
-        return self.snapshot().explanation(id)
+        snapshot = self.snapshot()
+        index, number = snapshot.ids.segment_of(id)
+        if number < 0:
+            raise UnknownSubscription(id=id)
+        compiled = snapshot.segments[index].compiled
+        return compiled.planner.explain(task_of(compiled.entry(number).transformation))
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise UsageError("a transformer cannot be pickled: pickle its transformations")
@@ -262,13 +259,14 @@ class Snapshot(DocumentTransformer):
 
     Attributes:
         version: of the transformer that it is of.
+        segments: what it is made of.
         ids: of the subscriptions, in the order of the messages.
     """
 
     def __init__(self, segments: Segments, parser: SharedParser, version: int) -> None:
         self.version = version
         self.ids = SnapshotIds(segments)
-        self._segments = segments
+        self.segments = segments
         self._parser = parser
         self._projection = Projection()
         for segment in segments:
@@ -277,14 +275,6 @@ class Snapshot(DocumentTransformer):
     def snapshot(self) -> Snapshot:
         """The same: its subscriptions do not change."""
         return self
-
-    def explanation(self, id: SubscriptionId) -> str:
-        """See ``explain``."""
-        index, number = self.ids.segment_of(id)
-        if number < 0:
-            raise UnknownSubscription(id=id)
-        compiled = self._segments[index].compiled
-        return compiled.planner.explain(compiled.entry(number).task)
 
     def messages_of(
         self, document: Document | DocumentError, declared: DeclaredEncoding
@@ -296,48 +286,59 @@ class Snapshot(DocumentTransformer):
             source = read(document, self._parser.limits, declared)
             with self._parser.lock:
                 batch, vocabulary = self._parser.parse(source, self._projection)
-                segments, answers = self._answers(batch, vocabulary)
+                found = self._found(batch, vocabulary)
         except DocumentError as error:
             return Messages(error=error)
-        found: list[TransformingSubscription] = []
-        for segment, own in zip(segments, answers, strict=True):
-            found += map(segment.compiled.entry, own.transformations.tolist())
         fragments = Fragments(batch, source, vocabulary, self._parser.limits.message_bytes)
-        return Messages(found, answers, fragments)
+        return Messages(found, fragments)
 
-    def _answers(
-        self, batch: DocumentBatch, vocabulary: Vocabulary
-    ) -> tuple[Segments, list[Answers]]:
+    def _found(self, batch: DocumentBatch, vocabulary: Vocabulary) -> list[Answer]:
         """What each segment finds; or, beyond the limit, what all find when compiled together.
 
         A list that segments share is in each of them, and removed subscriptions have lists too.
         """
-        found: list[Answers] = []
+        found: list[Answer] = []
         nodes_left = self._parser.limits.transformed_nodes
-        for segment in self._segments:
-            plans, is_removed = segment.compiled.plans, segment.is_removed
+        for segment in self.segments:
             try:
-                answers = plans.find_groups(batch, vocabulary)
+                own, nodes = _answers(segment, batch, vocabulary)
             except DocumentLimitError:
-                if is_removed is None:  # others only add to the lists of these
+                if segment.is_removed is None:  # others only add to the lists of these
                     raise
                 break
-            nodes_left -= answers.nodes
+            nodes_left -= nodes
             if nodes_left < 0:
                 break
-            found.append(answers if is_removed is None else answers.without(is_removed))
+            found += own
         else:
-            return self._segments, found
-        together = self._together
-        return [together], [together.compiled.plans.find_groups(batch, vocabulary)]
+            return found
+        return _answers(self._together, batch, vocabulary)[0]
 
     @cached_property
     def _together(self) -> Segment[CompiledTransformations]:
-        planner = self._segments[0].compiled.planner
-        return Segment(CompiledTransformations(planner, subscriptions_of(self._segments)))
+        planner = self.segments[0].compiled.planner
+        return Segment(CompiledTransformations(planner, subscriptions_of(self.segments)))
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __repr__(self) -> str:
         return f"<Snapshot: {len(self):,} subscriptions>"
+
+
+def _answers(
+    segment: Segment[CompiledTransformations], batch: DocumentBatch, vocabulary: Vocabulary
+) -> tuple[list[Answer], int]:
+    """What a segment finds in a document, and how many nodes are in its lists."""
+    found = segment.compiled.plans.find_groups(batch, vocabulary)
+    numbered = [
+        (number, each.reader, answer)
+        for each in found
+        for answer, number in enumerate(each.transformations.tolist())
+        if segment.is_removed is None or not segment.is_removed[number]
+    ]
+    if len(found) > 1:
+        numbered.sort(key=itemgetter(0))
+    entry = segment.compiled.entry
+    answers = [(entry(number), reader, answer) for number, reader, answer in numbered]
+    return answers, sum(each.nodes for each in found)

@@ -20,6 +20,7 @@ from tamis.core.names import declared_namespaces
 from tamis.language.entries import given_pairs
 from tamis.language.flwr import Transformation, parse_transformation, read_transformations
 from tamis.transform.planner import Planner, Plans
+from tamis.transform.shapes import task_of
 from tamis.transform.snapshot import (
     CompiledTransformations,
     DocumentTransformer,
@@ -134,15 +135,20 @@ class Transformer(
         """A subscription, or why it cannot be used."""
         if isinstance(text, str):
             text = parse_transformation(text, self._namespaces, self.limits)
-        entry = TransformingSubscription(id, text)
-        self._planner.check(entry.task)
-        return entry
+        self._planner.check(task_of(text))
+        return TransformingSubscription(id, text)
 
     def _read(self, given: Given) -> tuple[list[TransformingSubscription], list[SubscriptionError]]:
         """The subscriptions that can be used, and the errors of the others."""
-        pairs, errors = self._given(given)
+        pairs: Iterable[object]
+        errors: list[SubscriptionError] = []
+        if isinstance(given, os.PathLike):
+            files = read_transformations([checked_path(given)], self._namespaces, self.limits)
+            pairs, errors = files.transformations.items(), [each.error for each in files.refused]
+        else:
+            pairs = given_pairs(given, "transformation")
         found: dict[SubscriptionId, TransformingSubscription] = {}
-        for id, text in pairs:
+        for id, text in map(_checked_pair, pairs):
             _check(id, text)
             try:
                 if id in found:
@@ -151,15 +157,6 @@ class Transformer(
             except SubscriptionError as error:
                 errors.append(error.located(id, None))
         return list(found.values()), errors
-
-    def _given(
-        self, given: Given
-    ) -> tuple[Iterable[tuple[SubscriptionId, Text]], list[SubscriptionError]]:
-        """The subscriptions that are given, and the errors of files with others."""
-        if isinstance(given, os.PathLike):
-            found = read_transformations([checked_path(given)], self._namespaces, self.limits)
-            return found.transformations.items(), [refused.error for refused in found.refused]
-        return map(_checked_pair, given_pairs(given, "transformation")), []
 
     def _compile(
         self, old: Segments, new: Sequence[TransformingSubscription]

@@ -79,7 +79,6 @@ class Building:
         self._queries = Slabs()  # of each operator of outer joins that is shared
         self._left_of = Rows(1)
         self._grouped_from = Rows(1, np.int64)
-        self._is_live = Rows(1, np.uint64)
 
     @property
     def paths(self) -> Int32:
@@ -110,7 +109,6 @@ class Building:
             listed_queries=self._queries.numbers.view,
             left_of=self._left_of.view,
             grouped_from=self._grouped_from.view,
-            is_live=self._is_live.view,
             labels=labels,
             namespace_labels=namespace_labels,
         )
@@ -126,8 +124,6 @@ class Building:
         if not self.is_shared:
             row[at.QUERIES] = query
         self._left_of.add([row[at.LEFT]])
-        self._is_live.stretch(query // 64 + 1)
-        self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
 
     def _grouped(self, plan: Operator, query: int) -> int:

@@ -89,7 +89,7 @@ class PathSharing:
         work.reserve(len(building.nfa), "state_counts")
         work.reserve(len(building), *_BY_OPERATOR)
         work.reserve(building.queries, "listed_from")
-        work.reserve(len(plans.is_live), "is_answer")
+        work.reserve(building.queries // 64 + 1, "is_answer")
         return read
 
     def _groups(self) -> Groups:

@@ -49,7 +49,6 @@ class Building:
         self._queries_of = Slabs()
         self._selection_of = Rows()
         self._path_starts = Rows(1, np.int64)
-        self._is_live = Rows(1, np.uint64)
         self._paths = Rows()
         self._stretch()
 
@@ -69,7 +68,6 @@ class Building:
             selection_of=self._selection_of.view,
             path_starts=self._path_starts.view,
             paths=self._paths.view,
-            is_live=self._is_live.view,
         )
 
     # -- transformations ---------------------------------------------------------------------------
@@ -86,8 +84,6 @@ class Building:
         self._path_starts.add([self._paths.extend(paths)])
         query = self._selection_of.add([selection])
         self._queries_of.add(selection, query)
-        self._is_live.stretch(query // 64 + 1)
-        self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
 
     def _selection(self, binding: int, shape: Shape) -> int:

@@ -83,7 +83,7 @@ class RelativeStrategy:
         work.reserve(len(building.nfa), "binding_stamp", "binding_row")
         work.reserve(building.selections, *_BY_SELECTION)
         work.reserve(building.constants.sources.count + 1, "of_path", "path_at")
-        work.reserve(len(plans.is_live), "is_answer")
+        work.reserve(len(plans.selection_of) // 64 + 1, "is_answer")
         return plans, constants
 
     def _groups(self, plans: at.Plans) -> Groups:
