@@ -56,6 +56,7 @@ MATCH = MATCHER.match("<a/>", nodes="all", values=True)
 INTERNAL = {
     *("answers", "record_answers", "match_batch"),
     *("arrow_answers", "ndjson_answers", "of_table", "of_columns", "with_entries", "with_limits"),
+    *("entry", "messages_of", "subscription"),
     "document_nodes",
 }
 """What only Tamis itself calls."""
