@@ -194,7 +194,7 @@ def test_what_makes_no_set_is_a_usage_error(make: Callable[[Any], Any], kind: st
         make(WRONG[kind]())
     if kind == "str":
         assert "pathlib.Path('subs.tsv')" in str(caught.value)
-    if kind == "list of str" and make is not tamis.Transformer:
+    if kind == "list of str":
         assert "dict(enumerate(…))" in str(caught.value)
 
 

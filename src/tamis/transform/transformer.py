@@ -175,7 +175,8 @@ class Transformer(
 def _checked_pair(pair: object) -> tuple[SubscriptionId, Text]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         message = f"a subscription is a pair of an id and a transformation, not {pair!r:.200}"
-        raise UsageError(message)
+        hint = ": dict(enumerate(…)) gives ids to transformations" if isinstance(pair, str) else ""
+        raise UsageError(message + hint)
     return pair[0], pair[1]
 
 
