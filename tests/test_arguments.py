@@ -56,6 +56,7 @@ MATCH = MATCHER.match("<a/>", nodes="all", values=True)
 INTERNAL = {
     *("answers", "record_answers", "match_batch"),
     *("arrow_answers", "ndjson_answers", "of_table", "of_columns", "with_entries", "with_limits"),
+    *("entry", "messages_of", "subscription"),
     "document_nodes",
 }
 """What only Tamis itself calls."""
@@ -85,7 +86,6 @@ OBJECTS: dict[str, Callable[[], Any]] = {
 GOOD: dict[str, Any] = {
     "id": "x",
     "expression": "//a",
-    "transformation": QUERY,
     "subscriptions": {"y": "//a"},
     "document": "<a/>",
     "documents": ["<a/>"],
@@ -95,12 +95,13 @@ GOOD: dict[str, Any] = {
     "source": b'{"a": 1}',
     "path": "x.tamis",
 }
+TRANSFORMATIONS = {"expression": QUERY, "subscriptions": {"y": QUERY}}
 # By the parameter, or the method and the parameter: the kinds of values that are no mistakes.
 RIGHT: dict[str, set[str]] = {
     **{key: {"int"} for key in tamis.Limits.__dataclass_fields__},
     **{key: {"None"} for key in ("dtd", "limits", "namespaces", "nodes", "root")},
     # Look-ups return None for whatever is no id, as ``dict.get`` does.
-    **{key: {*WRONG} for key in ("Subscriptions.find id", "Matcher.get id")},
+    **{key: {*WRONG} for key in ("Subscriptions.find id", "Matcher.get id", "Transformer.get id")},
     "default_namespace": {"None", "str"},
     "event": {"dict of int", "dict of dict"},
     "id": {"int", "str", "empty str"},
@@ -122,8 +123,9 @@ def functions() -> Iterator[tuple[str, Callable[[], Callable[..., Any]], dict[st
         for method, member in inspect.getmembers(type(make())):
             if method.startswith("_") or method in INTERNAL or not callable(member):
                 continue
+            good = GOOD | TRANSFORMATIONS if name == "Transformer" else GOOD
             needed = {
-                parameter.name: GOOD[parameter.name]
+                parameter.name: good[parameter.name]
                 for parameter in parameters(getattr(make(), method))
                 if parameter.default is parameter.empty and parameter.name not in ANYTHING
             }
@@ -179,6 +181,8 @@ MAKES_A_SET = [
     tamis.Transformer,
     lambda given: tamis.Matcher().add_many(given),
     lambda given: tamis.Matcher().update(given),
+    lambda given: tamis.Transformer().add_many(given),
+    lambda given: tamis.Transformer().update(given),
 ]
 
 
@@ -190,7 +194,7 @@ def test_what_makes_no_set_is_a_usage_error(make: Callable[[Any], Any], kind: st
         make(WRONG[kind]())
     if kind == "str":
         assert "pathlib.Path('subs.tsv')" in str(caught.value)
-    if kind == "list of str" and make is not tamis.Transformer:
+    if kind == "list of str":
         assert "dict(enumerate(…))" in str(caught.value)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tamis.core.errors import SubscriptionId
     from tamis.core.limits import Limits
     from tamis.language.flwr import Transformation
-    from tamis.transform.transformer import Messages
+    from tamis.transform.snapshot import Messages
 
 EXAMPLES = """\b
 Examples:

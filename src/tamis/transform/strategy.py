@@ -51,9 +51,6 @@ class Searcher(Protocol):
     def add(self, shape: Shape) -> int:
         """Add a transformation: its number."""
 
-    def remove(self, number: int) -> None:
-        """Remove a transformation."""
-
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document, which is a batch of its own.
 

@@ -35,7 +35,6 @@ from tamis_papers.pathsharing.plan import (
     WhereFilter,
 )
 
-_MASK = (1 << 64) - 1
 _MODES = {SCAN: at.IN_ORDER, MERGE: at.IN_ORDER, HASH: at.HASHED}
 
 
@@ -80,7 +79,6 @@ class Building:
         self._queries = Slabs()  # of each operator of outer joins that is shared
         self._left_of = Rows(1)
         self._grouped_from = Rows(1, np.int64)
-        self._is_live = Rows(1, np.uint64)
 
     @property
     def paths(self) -> Int32:
@@ -111,7 +109,6 @@ class Building:
             listed_queries=self._queries.numbers.view,
             left_of=self._left_of.view,
             grouped_from=self._grouped_from.view,
-            is_live=self._is_live.view,
             labels=labels,
             namespace_labels=namespace_labels,
         )
@@ -127,8 +124,6 @@ class Building:
         if not self.is_shared:
             row[at.QUERIES] = query
         self._left_of.add([row[at.LEFT]])
-        self._is_live.stretch(query // 64 + 1)
-        self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
 
     def _grouped(self, plan: Operator, query: int) -> int:
@@ -151,18 +146,6 @@ class Building:
             self._operators.array[found * at.OPERATOR + at.QUERIES] = self._queries.new()
         self._queries.add(int(self._operators.array[found * at.OPERATOR + at.QUERIES]), query)
         return found
-
-    def skip(self) -> None:
-        """Leave a number out, as of a query that was removed."""
-        self.queries += 1
-        self._left_of.add([0])
-        if self.is_shared:
-            self._grouped_from.add([0])
-        self._is_live.stretch(self.queries // 64 + 1)
-
-    def remove(self, query: int) -> None:
-        """Forget a query; the room that it takes stays."""
-        self._is_live.array[query // 64] &= np.uint64(_MASK ^ 1 << query % 64)
 
     # -- operators ---------------------------------------------------------------------------------
 

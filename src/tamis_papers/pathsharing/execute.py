@@ -56,14 +56,6 @@ class PathSharing:
         """Add a transformation: its number."""
         return self._building.add(self._planner.plan(shape))
 
-    def skip(self) -> None:
-        """Leave a number out."""
-        self._building.skip()
-
-    def remove(self, number: int) -> None:
-        """Forget a transformation."""
-        self._building.remove(number)
-
     @property
     def operators(self) -> int:
         """How many operators the plans have."""
@@ -97,7 +89,7 @@ class PathSharing:
         work.reserve(len(building.nfa), "state_counts")
         work.reserve(len(building), *_BY_OPERATOR)
         work.reserve(building.queries, "listed_from")
-        work.reserve(len(plans.is_live), "is_answer")
+        work.reserve(building.queries // 64 + 1, "is_answer")
         return read
 
     def _groups(self) -> Groups:
@@ -174,7 +166,7 @@ class PathSharingFallback:
         self._violations = None if schema is None else schema.violations()
         if self._violations is not None:
             self._edge_labels = self._violations.edges.labels()
-        self._shapes: list[Shape | None] = []  # of those that are there, if there is a DTD
+        self._shapes: list[Shape] = []  # all of them, if there is a DTD
         self._without: PathSharing | None = None
 
     @property
@@ -190,14 +182,6 @@ class PathSharingFallback:
             self._without.add(shape)
         return self._strategy.add(shape)
 
-    def remove(self, number: int) -> None:
-        """Forget a transformation."""
-        if self._schema is not None:
-            self._shapes[number] = None
-        if self._without is not None:
-            self._without.remove(number)
-        self._strategy.remove(number)
-
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """As ``PathSharing.find_groups``."""
         strategy = self._strategy
@@ -212,9 +196,9 @@ class PathSharingFallback:
         return PathSharing(self._labels, planner, self._nodes_max)
 
     def _fallback(self) -> PathSharing:
-        """The plans that do without the DTD; where a query was removed, a number is left out."""
+        """The plans that do without the DTD."""
         if self._without is None:
             self._without = self._make(None)
             for shape in self._shapes:
-                self._without.add(shape) if shape is not None else self._without.skip()
+                self._without.add(shape)
         return self._without

@@ -100,7 +100,6 @@ class Plans(NamedTuple):
         listed_queries: int32[].
         left_of: int32[queries]; the operator whose list has their bound nodes.
         grouped_from: int64[queries]; their paths, where these are made by GroupBys.
-        is_live: uint64[queries / 64]; a bit for each one that was not removed.
         labels, namespace_labels: int32[names]; see ``ElementLabels``.
     """
 
@@ -117,7 +116,6 @@ class Plans(NamedTuple):
     listed_queries: Int32
     left_of: Int32
     grouped_from: Int64
-    is_live: Words
     labels: Int32
     namespace_labels: Int32
 

@@ -93,6 +93,7 @@ class LiveSet(ABC, Generic[E, C, S]):
         self._compiling = threading.Lock()  # one thread compiles, others wait for what it makes
         self._segments: list[Segment[C]] = [Segment(compiled)]
         self._new: dict[SubscriptionId, E] = {}
+        self._newest: tuple[list[E], C | None] = [], None  # of the last snapshot, and compiled
         self._version = 0
         self._snapshot: S | None = None
         self._merging: Sequence[Segment[C]] = ()
@@ -252,12 +253,16 @@ class LiveSet(ABC, Generic[E, C, S]):
             segments = list(kept)
             newest = None
             if taken or new or not kept:
-                newest = self._compile(taken, new)
+                before, newest = self._newest
+                if taken or newest is None or before != new:
+                    newest = self._compile(taken, new)
+                self._newest = new, newest
                 segments.append(Segment(newest))
             snapshot = self._snapshot_of(segments, version)
             with self._lock:
                 if newest is not None and (taken or len(new) >= NEWEST_MAX or not kept):
                     self._replace(taken, new, newest)
+                    self._newest = [], None
                 self._segments = [each for each in self._segments if len(each)] or self._segments[
                     -1:
                 ]

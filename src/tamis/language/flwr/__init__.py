@@ -91,7 +91,8 @@ class _Reader(EmbeddedPaths):
             self.fail(f"expected the end, found {self.found()}")
         if self.flwr is None:
             self.fail("there is no { for … return … } in the element", start)
-        return Transformation(element, self.flwr, tuple(sorted(self.used.items())))
+        used = tuple(sorted(self.used.items()))
+        return Transformation(element, self.flwr, used, self.text)
 
     def declaration(self) -> None:
         start = self.at

@@ -113,12 +113,14 @@ Content = str | Markup | Enclosed | Constructor | Flwr
 class Transformation:
     """A parsed subscription: a constant element, with one FLWR expression somewhere inside.
 
-    ``namespaces`` holds the prefixes that its paths used, as sorted (prefix, URI) pairs.
+    ``namespaces`` holds the prefixes that its paths used, as sorted (prefix, URI) pairs. ``text``
+    is what was parsed.
     """
 
     element: Constructor
     flwr: Flwr
     namespaces: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)
 
 
 def _leaves(

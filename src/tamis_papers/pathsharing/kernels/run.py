@@ -163,7 +163,7 @@ def note_queries(state: Int64, operator: int) -> None:
 @called
 def write_answers(state: Int64) -> int:
     """Write an answer for each bit that is set, ascending."""
-    bits, live = uint64s(state, at.WORK.is_answer), uint64s(state, at.PLANS.is_live)
+    bits = uint64s(state, at.WORK.is_answer)
     answers, path_starts = int32s(state, at.WORK.answers), int64s(state, at.WORK.path_starts)
     group_starts = int64s(state, at.WORK.group_starts)
     group_ends = int64s(state, at.WORK.group_ends)
@@ -172,8 +172,8 @@ def write_answers(state: Int64) -> int:
     listed_from = int64s(state, at.WORK.listed_from)
     is_grouped = len(grouped_from) > 0
     answer = 0
-    for word in range(len(live)):
-        left = bits[word] & live[word]
+    for word in range(len(bits)):
+        left = bits[word]
         if answer + 64 > len(answers):
             state[at.FULL] = at.WORK.answers
             return at.NO_ROOM

@@ -17,7 +17,6 @@ from tamis.transform.layout import EQUAL, LEAF, LEAF_OPERATOR, NONE, SOURCE
 from tamis.transform.shapes import Conjunction, End, Route, Shape
 from tamis.transform.strategies.relative import layout as at
 
-_MASK = (1 << 64) - 1
 _NO_RULES = (NONE, 0)
 """The first and the number of the rules of a new leaf."""
 
@@ -50,7 +49,6 @@ class Building:
         self._queries_of = Slabs()
         self._selection_of = Rows()
         self._path_starts = Rows(1, np.int64)
-        self._is_live = Rows(1, np.uint64)
         self._paths = Rows()
         self._stretch()
 
@@ -70,7 +68,6 @@ class Building:
             selection_of=self._selection_of.view,
             path_starts=self._path_starts.view,
             paths=self._paths.view,
-            is_live=self._is_live.view,
         )
 
     # -- transformations ---------------------------------------------------------------------------
@@ -87,16 +84,7 @@ class Building:
         self._path_starts.add([self._paths.extend(paths)])
         query = self._selection_of.add([selection])
         self._queries_of.add(selection, query)
-        self._is_live.stretch(query // 64 + 1)
-        self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
-
-    def remove(self, query: int) -> None:
-        """Remove a transformation; its records stay, but its nodes are no longer listed."""
-        ends = *self._path_starts.view[query : query + 2].tolist(), self._paths.count
-        for source in self._paths.array[ends[0] : ends[1]].tolist():
-            self.constants.sources.array[source * SOURCE + at.SOURCE_LISTED] -= 1
-        self._is_live.array[query // 64] &= np.uint64(_MASK ^ 1 << query % 64)
 
     def _selection(self, binding: int, shape: Shape) -> int:
         key = ("selection", shape.binding, frozenset(shape.conditions))

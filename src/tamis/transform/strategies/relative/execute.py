@@ -59,10 +59,6 @@ class RelativeStrategy:
         self._plans = None
         return self._building.add(shape)
 
-    def remove(self, number: int) -> None:
-        """Remove a transformation."""
-        self._building.remove(number)
-
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document; see ``Searcher``."""
         building, work = self._building, self._work
@@ -87,7 +83,7 @@ class RelativeStrategy:
         work.reserve(len(building.nfa), "binding_stamp", "binding_row")
         work.reserve(building.selections, *_BY_SELECTION)
         work.reserve(building.constants.sources.count + 1, "of_path", "path_at")
-        work.reserve(len(plans.is_live), "is_answer")
+        work.reserve(len(plans.selection_of) // 64 + 1, "is_answer")
         return plans, constants
 
     def _groups(self, plans: at.Plans) -> Groups:

@@ -432,15 +432,15 @@ def mark_answers(state: Int64) -> None:
 @called
 def write_answers(state: Int64) -> int:
     """Write an answer for each bit that is set, ascending, and clear all; returns a status."""
-    bits, live = uint64s(state, WORK.is_answer), uint64s(state, PLANS.is_live)
+    bits = uint64s(state, WORK.is_answer)
     answers, answer_paths = int32s(state, WORK.answers), int64s(state, WORK.answer_paths)
     group_starts, group_ends = int64s(state, WORK.group_starts), int64s(state, WORK.group_ends)
     selections, paths = int32s(state, PLANS.selection_of), int64s(state, PLANS.path_starts)
     bound_from, bound_to = int64s(state, WORK.bound_from), int64s(state, WORK.bound_to)
     answer = 0
     status = DONE
-    for word in range(len(live)):
-        left = bits[word] & live[word]
+    for word in range(len(bits)):
+        left = bits[word]
         bits[word] = U(0)
         if answer + 64 > len(answers):
             status = WORK.answers

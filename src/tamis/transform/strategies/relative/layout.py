@@ -14,7 +14,7 @@ SOURCE_NEXT, SOURCE_TESTS, SOURCE_LEVEL, SOURCE_LISTED = range(SOURCE_OWN, SOURC
 ``NEXT``    the next source of the same state; of one above, of the same binding.
 ``TESTS``   the index of its tests, or ``NONE``.
 ``LEVEL``   0; of one above a binding's node, how many steps.
-``LISTED``  how many transformations return its nodes, without those that were removed.
+``LISTED``  how many transformations return its nodes.
 """
 
 LEAF_FIRST, LEAF_COUNT = range(LEAF_OWN, LEAF_OWN + 2)
@@ -106,7 +106,6 @@ class Plans(NamedTuple):
     selection_of: Int32  # by transformation
     path_starts: Int64  # by transformation; its sources, in ``paths``
     paths: Int32
-    is_live: Words  # a bit for each transformation that was not removed
 
 
 WORK, PLANS, STATE_SIZE = lay_out(OWN, Work, Plans)
