@@ -56,7 +56,7 @@ MATCH = MATCHER.match("<a/>", nodes="all", values=True)
 INTERNAL = {
     *("answers", "record_answers", "match_batch"),
     *("arrow_answers", "ndjson_answers", "of_table", "of_columns", "with_entries", "with_limits"),
-    *("entry", "messages_of", "subscription"),
+    *("entry", "expression", "joined", "messages_of", "subscription"),
     "document_nodes",
 }
 """What only Tamis itself calls."""
@@ -70,12 +70,14 @@ MAKERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Subscriptions": (tamis.Subscriptions, {"items": {"x": "//a"}}),
     "EventSubscriptions": (EventSubscriptions, {"items": {"x": "a = 1"}}),
     "Matcher": (tamis.Matcher, {}),
+    "EventMatcher": (tamis.EventMatcher, {}),
     "Transformer": (tamis.Transformer, {}),
 }
 OBJECTS: dict[str, Callable[[], Any]] = {
     "Subscriptions": lambda: tamis.Subscriptions({"x": "//a"}),
     "EventSubscriptions": lambda: EventSubscriptions({"x": "a = 1"}),
     "Matcher": lambda: tamis.Matcher({"x": "//a"}),
+    "EventMatcher": lambda: tamis.EventMatcher({"x": "a = 1"}),
     "Transformer": lambda: tamis.Transformer({"x": QUERY}),
     "CompiledMatcher": lambda: MATCHER,
     "CompiledEventMatcher": lambda: EVENTS,
@@ -95,13 +97,19 @@ GOOD: dict[str, Any] = {
     "source": b'{"a": 1}',
     "path": "x.tamis",
 }
-TRANSFORMATIONS = {"expression": QUERY, "subscriptions": {"y": QUERY}}
+OTHERS: dict[str, dict[str, Any]] = {
+    "EventMatcher": {"expression": "a = 1", "subscriptions": {"y": "a = 1"}},
+    "Transformer": {"expression": QUERY, "subscriptions": {"y": QUERY}},
+}
 # By the parameter, or the method and the parameter: the kinds of values that are no mistakes.
 RIGHT: dict[str, set[str]] = {
     **{key: {"int"} for key in tamis.Limits.__dataclass_fields__},
     **{key: {"None"} for key in ("dtd", "limits", "namespaces", "nodes", "root")},
     # Look-ups return None for whatever is no id, as ``dict.get`` does.
-    **{key: {*WRONG} for key in ("Subscriptions.find id", "Matcher.get id", "Transformer.get id")},
+    **{
+        f"{key} id": {*WRONG}
+        for key in ("Subscriptions.find", "Matcher.get", "EventMatcher.get", "Transformer.get")
+    },
     "default_namespace": {"None", "str"},
     "event": {"dict of int", "dict of dict"},
     "id": {"int", "str", "empty str"},
@@ -123,7 +131,7 @@ def functions() -> Iterator[tuple[str, Callable[[], Callable[..., Any]], dict[st
         for method, member in inspect.getmembers(type(make())):
             if method.startswith("_") or method in INTERNAL or not callable(member):
                 continue
-            good = GOOD | TRANSFORMATIONS if name == "Transformer" else GOOD
+            good = GOOD | OTHERS.get(name, {})
             needed = {
                 parameter.name: good[parameter.name]
                 for parameter in parameters(getattr(make(), method))
