@@ -1,0 +1,203 @@
+"""How long changes of a live set take, and what they cost the matches beside them.
+
+    python -m benchmarks.programs.live documents|events
+
+A million expressions, or 100,000 filters of three constraints. Each phase is a number of single
+calls; the note has their percentiles. At the end, answers equal those of the same set compiled anew.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from random import Random
+from time import perf_counter, sleep
+from typing import Any
+
+from benchmarks.programs.protocol import Phases, answer
+
+CHANGES, MATCHES, SECONDS = 5_000, 2_000, 10.0
+RATES = {1: 5_000, 100: 20_000}
+"""Of subscriptions added together: how many are added a second beside matches."""
+STREAM = 100
+"""So many documents or events are given to ``match_many`` together."""
+
+
+class Documents:
+    """Expressions on a DTD with recursive elements, a fifth of which compare; small documents."""
+
+    count = 1_000_000
+
+    def __init__(self) -> None:
+        import tamis_workload as made  # noqa: PLC0415 - timed as "import"
+        from benchmarks.programs.generate import MANUAL  # noqa: PLC0415
+        from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
+        from tamis.schema.reader import parse_dtd  # noqa: PLC0415
+
+        graph = SchemaGraph.of(parse_dtd(MANUAL))
+        plain = made.QueryOptions(depth=(3, 12))
+        compared = made.QueryOptions(depth=(3, 9), predicates=1, values=made.Values(1_000))
+        count = self.count + 20 * CHANGES + 2 * int(SECONDS * sum(RATES.values()))
+        every = [
+            *made.queries_from_dtd(graph, count * 4 // 5, options=plain),
+            *made.queries_from_dtd(graph, count // 5, options=compared),
+        ]
+        Random(1).shuffle(every)
+        self.subscriptions: Iterator[str] = iter(every)
+        documents = made.Documents(graph, records=200, seed=1)
+        self.inputs = [documents.document(number) for number in range(200)]
+
+    @staticmethod
+    def live(subscriptions: dict[int, str]) -> Any:
+        import tamis  # noqa: PLC0415
+
+        return tamis.Matcher(subscriptions)
+
+    @staticmethod
+    def anew(subscriptions: dict[int, str]) -> Any:
+        import tamis  # noqa: PLC0415
+
+        return tamis.compile(subscriptions)
+
+
+class Events:
+    """Filters of three constraints on a hundred names, and events of 12 attributes."""
+
+    count = 100_000
+
+    def __init__(self) -> None:
+        random = Random(1)
+        self.subscriptions = iter(lambda: _filter(random), None)
+        self.inputs = [
+            {f"a{random.randrange(100)}": random.randrange(1_000) for _ in range(12)}
+            for _ in range(200)
+        ]
+
+    @staticmethod
+    def live(subscriptions: dict[int, str]) -> Any:
+        import tamis  # noqa: PLC0415
+
+        return tamis.EventMatcher(subscriptions)
+
+    @staticmethod
+    def anew(subscriptions: dict[int, str]) -> Any:
+        import tamis  # noqa: PLC0415
+
+        return tamis.compile_events(subscriptions)
+
+
+def _filter(random: Random) -> str:
+    parts = (
+        f"a{random.randrange(100)} {random.choice(('=', '>', '<='))} {random.randrange(1_000)}"
+        for _ in range(3)
+    )
+    return " and ".join(parts)
+
+
+class Calls:
+    """Times single calls, and keeps their percentiles for the note."""
+
+    def __init__(self, phases: Phases) -> None:
+        self.phases = phases
+        self.notes: list[str] = []
+
+    def __call__(self, phase: str, calls: Iterator[Callable[[], object]]) -> float:
+        """Time calls; their mean in seconds."""
+        times = []
+        with self.phases(phase):
+            for call in calls:
+                start = perf_counter()
+                call()
+                times.append(perf_counter() - start)
+        self.phases.times[phase] = sum(times)
+        times.sort()
+        middle, late, last = (times[int(len(times) * share)] for share in (0.5, 0.999, 0.99999))
+        self.notes.append(
+            f"{phase} {1e6 * middle:,.0f} µs (p99.9 {1e3 * late:.1f} ms, at most {1e3 * last:.1f})"
+        )
+        return sum(times) / len(times)
+
+
+def changes(live: Any, made: Iterator[str], calls: Calls) -> None:
+    """Adds, updates and removals, one by one."""
+    texts = list(islice(made, 3 * CHANGES))
+    live.add(-1, texts[0])  # the index of ids is made
+    calls("add", (lambda n=n: live.add(-2 - n, texts[n]) for n in range(CHANGES)))
+    calls("update", (lambda n=n: live.update({n: texts[CHANGES + n]}) for n in range(CHANGES)))
+    calls("remove", (lambda n=n: live.remove(2 * CHANGES + n) for n in range(CHANGES)))
+
+
+def beside(live: Any, made: Iterator[str], inputs: list[Any], calls: Calls) -> None:
+    """Streams are matched while another thread adds subscriptions, at each of the rates."""
+    alone = stream(live, inputs, calls, "stream-alone", SECONDS / 2)
+    for size, rate in RATES.items():
+        texts = list(islice(made, int(2 * SECONDS * rate)))
+        stopping = threading.Event()
+        writer = threading.Thread(target=write, args=(live, texts, size, rate, stopping))
+        before = live.version
+        writer.start()
+        mean = stream(live, inputs, calls, f"stream-beside-{size}", SECONDS)
+        stopping.set()
+        writer.join()
+        added = (live.version - before) * size / SECONDS
+        calls.notes.append(f"{added:,.0f} added a second by {size}, {alone / mean:.0%} of the speed")
+
+
+def write(live: Any, texts: list[str], size: int, rate: int, stopping: threading.Event) -> None:
+    start, first = perf_counter(), -(10**9) - live.version * 1_000
+    for number in range(0, len(texts), size):
+        if stopping.is_set():
+            return
+        part = {first - number - n: text for n, text in enumerate(texts[number : number + size])}
+        if size == 1:
+            live.add(*part.popitem())
+        else:
+            live.add_many(part)
+        sleep(max(0.0, start + (number + size) / rate - perf_counter()))
+
+
+def stream(live: Any, inputs: list[Any], calls: Calls, phase: str, seconds: float) -> float:
+    """Match streams for some seconds: the mean time of one."""
+    end = perf_counter() + seconds
+    parts = [inputs[first : first + STREAM] for first in range(0, len(inputs), STREAM)]
+
+    def each() -> Iterator[Callable[[], object]]:
+        number = 0
+        while perf_counter() < end:
+            part = parts[number % len(parts)]
+            yield lambda part=part: [len(match) for match in live.match_many(part)]
+            number += 1
+
+    return calls(phase, each())
+
+
+def main() -> None:
+    phases = Phases()
+    with phases("import"):
+        import tamis  # noqa: F401, PLC0415
+    workload = {"documents": Documents, "events": Events}[sys.argv[1]]()
+    made, inputs, calls = workload.subscriptions, workload.inputs, Calls(phases)
+    subscriptions = dict(enumerate(islice(made, workload.count)))
+    with phases("build"):
+        live = workload.live(subscriptions)
+    each = (lambda n=n: list(live.match(inputs[n % len(inputs)])) for n in range(MATCHES))
+    calls("match", each)
+    changes(live, made, calls)
+    texts = list(islice(made, 300))
+
+    def add_and_match(number: int) -> None:
+        live.add(-100_000 - number, texts[number])
+        live.match(inputs[number % len(inputs)])
+
+    calls("add-and-match", (lambda n=n: add_and_match(n) for n in range(300)))
+    beside(live, made, inputs, calls)
+    anew = workload.anew({id: live.get(id) for id in live})
+    for one in inputs:
+        assert sorted(map(str, live.match(one))) == sorted(map(str, anew.match(one))), one
+    answer(phases, {"subscriptions": workload.count}, note="; ".join(calls.notes))
+
+
+if __name__ == "__main__":
+    main()
