@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -67,7 +68,6 @@ class Disk:
         self.folder, self.keep = folder, keep
         self.names: dict[str, int] = {}
         self.bytes: dict[int, bytes] = {}
-        self.hooks = ExitStack()
 
     def current(self) -> dict[str, int]:
         found = {}
@@ -130,6 +130,7 @@ class PowerCuts:
         self.images: list[Image] = []
         self.states: list[Model] = [{}]  # from what is durable on to what is under way
         self.is_made = False
+        self.lock = threading.RLock()
 
     @contextmanager
     def simulated(self) -> Iterator[None]:
@@ -144,10 +145,11 @@ class PowerCuts:
         real = getattr(os, name)
 
         def call(*given: Any, **named: Any) -> Any:
-            self.cut()
-            result = self.disk.fsync(*given) if name == "fsync" else real(*given, **named)
-            self.cut()
-            return result
+            with self.lock:  # a thread may be at a checkpoint
+                self.cut()
+                result = self.disk.fsync(*given) if name == "fsync" else real(*given, **named)
+                self.cut()
+                return result
 
         return call
 
@@ -172,8 +174,9 @@ class PowerCuts:
 
     def change(self, words: Words, durable: bool) -> None:
         change = some_change(self.rng, self.states[-1])
-        self.states.append(change.after)
-        place = len(self.states) - 1
+        with self.lock:
+            self.states.append(change.after)
+            place = len(self.states) - 1
         change.make(words, durable)
         if durable:
             del self.states[:place]

@@ -154,7 +154,7 @@ class Store:
         if not self.read_only:
             for path, records in zip(paths, journals, strict=True):
                 cut(path, records)
-            self._journal = Journal(paths[-1]) if paths else self.new_journal()
+            self._journal = Journal(paths[-1]) if paths else self._new_journal()
             self._clean()
         return Contents(segments, [change for records in journals for change in records.changes])
 
@@ -203,19 +203,27 @@ class Store:
 
     def new_journal(self) -> Journal:
         """A journal that the manifest names, behind those that are there."""
+        assert self.journal  # or it raises
+        return self._new_journal()
+
+    def _new_journal(self) -> Journal:
         self._due += _JOURNAL_MAX  # until then, nobody tries again where this fails
         with self._errors():
             path = self.folder / f"{self._number():06}.journal"
-            journal = Journal(path)
+            path.touch(exist_ok=False)
             sync_folder(self.folder)
             named = [*self.manifest.journals, path.name]
             self._write(self.manifest._replace(journals=named))
-        return journal
+            return Journal(path)
 
     def switch(self, journal: Journal) -> None:
         """Write changes to a new journal from now on; no change may be under way."""
         before = self.journal
-        before.sync()
+        try:
+            before.sync()
+        except BaseException:
+            journal.close()
+            raise
         self._journal = journal
         self._due = _JOURNAL_MAX
         before.close()
