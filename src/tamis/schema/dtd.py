@@ -210,7 +210,7 @@ def _content(element: ElementType) -> str:
         names = ["#PCDATA", *element.children]
         return f"({' | '.join(names)}){'*' if element.children else ''}"
     if element.kind is not ContentKind.CHILDREN:
-        return element.kind.value
+        return str(element.kind.value)
     return f"({element.model})" if isinstance(element.model, Child) else str(element.model)
 
 

@@ -67,7 +67,7 @@ class Journal:
         Raises:
             StoreError: it cannot be written.
         """
-        self._check()
+        self.check()
         rest = _REST.pack(len(payload), self._synced)
         header = _HEADER.pack(MAGIC, crc32(payload, crc32(rest)))
         left = memoryview(header + rest + payload)
@@ -98,13 +98,13 @@ class Journal:
         with self._syncing:
             if self._synced >= wanted:
                 return
-            self._check()
+            self.check()
             size = self.size
             try:
                 os.fsync(self._file.fileno())
             except OSError as error:  # what the system still has of the records is not known
                 self._fault = f"the last changes may be lost: {error.strerror}"
-                self._check()
+                self.check()
             self._synced = size
 
     def close(self) -> None:
@@ -112,7 +112,8 @@ class Journal:
         self._fault = self._fault or "it was closed"
         self._file.close()
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise an error after a fault."""
         if self._fault:
             raise self._error(f"{self._fault}; open the folder again")
 

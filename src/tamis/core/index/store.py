@@ -203,7 +203,7 @@ class Store:
 
     def new_journal(self) -> Journal:
         """A journal that the manifest names, behind those that are there."""
-        assert self.journal  # or it raises
+        self.journal.check()
         return self._new_journal()
 
     def _new_journal(self) -> Journal:
