@@ -355,6 +355,9 @@ def test_only_a_store_of_the_same_kind_and_settings_is_opened(
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["000001.journal"]
     with pytest.raises(StoreError, match="Not a directory"):
         Words.open(tmp_path / "other" / "000001.journal")
+    for wrong in (None, 3, "a\0b"):
+        with pytest.raises(UsageError):
+            Words.open(wrong)  # type: ignore[arg-type]
 
 
 def test_a_reader_beside_a_writer_that_compacts(tmp_path: Path) -> None:

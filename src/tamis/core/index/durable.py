@@ -88,6 +88,8 @@ class DurableSet(LiveSet[E, C, S]):
         from tamis.core.index.store import Store  # noqa: PLC0415 - few sets have a folder
 
         path = checked_path(folder)
+        if "\0" in str(path):
+            raise UsageError(f"cannot open {str(path)!r}: a path has no NUL")
         store = Store(path, cls.KIND, lambda: cls(**settings)._settings(), read_only)
         try:
             known = cls._arguments(store.manifest.settings)
