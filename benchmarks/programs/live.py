@@ -3,7 +3,8 @@
     python -m benchmarks.programs.live documents|events
 
 A million expressions, or 100,000 filters of three constraints. Each phase is a number of single
-calls; the note has their percentiles. At the end, answers equal those of the same set compiled anew.
+calls; the note has their percentiles. At the end, answers equal those of the same set, compiled
+anew.
 """
 
 from __future__ import annotations
@@ -142,7 +143,9 @@ def beside(live: Any, made: Iterator[str], inputs: list[Any], calls: Calls) -> N
         stopping.set()
         writer.join()
         added = (live.version - before) * size / SECONDS
-        calls.notes.append(f"{added:,.0f} added a second by {size}, {alone / mean:.0%} of the speed")
+        calls.notes.append(
+            f"{added:,.0f} added a second by {size}, {alone / mean:.0%} of the speed"
+        )
 
 
 def write(live: Any, texts: list[str], size: int, rate: int, stopping: threading.Event) -> None:

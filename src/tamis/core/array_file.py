@@ -108,7 +108,7 @@ def write_arrays(
     table += b" " * (-(len(table) + _HEADER.size) % _BLOCK)
     size = _HEADER.size + len(table) + sum(_padded(array.nbytes) for array in arrays.values())
     checksum = _checksum([_header(0, len(table), size), table])
-    with _replacing(path) as file:
+    with replacing(path) as file:
         file.write(_header(checksum, len(table), size) + table)
         for array in arrays.values():
             file.write(_bytes(array).data)
@@ -121,7 +121,7 @@ def _header(checksum: int, table_bytes: int, file_bytes: int) -> bytes:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """A temporary file that replaces the one at ``path`` at the end, unless an error is raised.
 
     A symbolic link stays, and its target is replaced. Devices and pipes are refused.
@@ -136,12 +136,12 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make renames in a folder survive a crash of the machine."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -172,10 +172,11 @@ def _checksum(parts: list[Any]) -> int:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def open_arrays(path: Path, kind: str, version: int, is_private: bool = False) -> ArrayFile:
+def open_arrays(path: Path, kind: str, version: int | None, is_private: bool = False) -> ArrayFile:
     """Map a file, and check that it is whole.
 
     Args:
+        version: of what is in it; None for any.
         is_private: the arrays can be written to: the pages that are, are copied, and the file stays
             as it is. Otherwise they are read-only, and all processes share them.
 
@@ -189,7 +190,7 @@ def open_arrays(path: Path, kind: str, version: int, is_private: bool = False) -
     described = _described(path, table)
     if described["kind"] != kind:
         raise DamagedProgram(f"it has a {described['kind']} in it, not a {kind}", str(path))
-    if described["version"] != version:
+    if version not in (None, described["version"]):
         raise OtherVersion(_other(kind), str(path))
     start = _HEADER.size + len(table)
     sections = list(_sections(path, described["sections"], start, len(mapped)))

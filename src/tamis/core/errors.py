@@ -29,6 +29,7 @@
     │   ├── DamagedProgram           program-damaged           not as Tamis wrote it
     │   ├── OtherVersion             program-version           another version of Tamis wrote it
     │   └── UnreadableProgram        program-unreadable        the file cannot be read
+    ├── StoreError                 store                     a set in a folder cannot be used
     ├── LibraryError               kernel-library            the native library cannot be used
     └── UsageError                 usage                     the call cannot work
         ├── UnknownSubscription      subscription-unknown      no such id; also an IdError
@@ -352,6 +353,30 @@ class UnreadableProgram(ProgramError):  # noqa: N818 - says what the program is
     """The file cannot be read."""
 
     code = "program-unreadable"
+
+
+@dataclass(eq=False, repr=False)
+class StoreError(TamisError):
+    """A folder that subscriptions are kept in cannot be used, or a change cannot be written.
+
+    Attributes:
+        message: what is wrong and, where there is something, what to do.
+        file: the file or folder that it is about.
+        offset: the byte in that file where the damage begins, or None.
+
+    >>> print(StoreError("a record was changed since it was written", "news/1.journal", 96))
+    news/1.journal, offset 96: a record was changed since it was written
+    """
+
+    code = "store"
+
+    message: str
+    file: str
+    offset: int | None = None
+
+    def __str__(self) -> str:
+        where = self.file if self.offset is None else f"{self.file}, offset {self.offset}"
+        return f"{where}: {self.message}"
 
 
 class LibraryError(TamisError):

@@ -5,7 +5,7 @@ Reaching a bound is an error that names it, for the document or the subscription
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 
 from tamis.core.errors import UsageError
 
@@ -77,6 +77,14 @@ class Limits:
     schema_chars: int = 1 << 23
     schema_entities: int = 100
     schema_nesting: int = 128
+
+    def changed(self) -> dict[str, int]:
+        """Those that are not as by default.
+
+        >>> Limits(depth=100).changed()
+        {'depth': 100}
+        """
+        return {name: it for name, it in asdict(self).items() if it != getattr(Limits, name)}
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tamis.core.arguments import checked_limits
-from tamis.core.errors import SubscriptionError, SubscriptionId
-from tamis.core.index.live import LiveSet
+from tamis.core.errors import OtherVersion, SubscriptionError, SubscriptionId
+from tamis.core.index.durable import DurableSet
 from tamis.core.index.segments import Segment
+from tamis.core.index.store import read_texts
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.encode import Encoder
 from tamis.events.matcher import CompiledEventMatcher, EventSnapshot, MatchesEvents, compile_events
+from tamis.events.saved import KIND, load_events, save_events
 from tamis.events.subscriptions import EventSubscription, EventSubscriptions
 from tamis.language.constraints import parse_filters
 from tamis.language.entries import SubscriptionItems
 
 
-class EventMatcher(LiveSet[EventSubscription, CompiledEventMatcher, EventSnapshot], MatchesEvents):
+class EventMatcher(
+    DurableSet[EventSubscription, CompiledEventMatcher, EventSnapshot], MatchesEvents
+):
     """The same as :func:`tamis.compile_events` gives, with subscriptions that come and go.
 
-    See :class:`tamis.core.index.live.LiveSet` for how they change. Arguments and errors are those
-    of :func:`tamis.compile_events`. ``add_many`` and ``update`` also take
+    See :class:`tamis.core.index.live.LiveSet` for how they change, and
+    :class:`tamis.core.index.durable.DurableSet` for how a folder keeps them. Arguments and errors
+    are those of :func:`tamis.compile_events`. ``add_many`` and ``update`` also take
     :class:`tamis.events.EventSubscriptions`, which may have interfaces.
 
     >>> live = EventMatcher({"hot": "temp > 30"})
@@ -33,6 +39,8 @@ class EventMatcher(LiveSet[EventSubscription, CompiledEventMatcher, EventSnapsho
     >>> list(live.match({"temp": 35, "wind": 25}))
     []
     """
+
+    KIND = "events"
 
     def __init__(
         self,
@@ -48,6 +56,34 @@ class EventMatcher(LiveSet[EventSubscription, CompiledEventMatcher, EventSnapsho
             subscriptions, engine=engine, interfaces=interfaces, limits=self.limits
         )
         super().__init__(compiled)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"engine": self._engine, "limits": self.limits.changed()}
+
+    @classmethod
+    def _arguments(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {**settings, "limits": Limits(**settings["limits"])}
+
+    def _written(self, entry: EventSubscription) -> Any:
+        is_own = entry.interface == entry.id
+        return entry.expression if is_own else [entry.expression, entry.interface]
+
+    def _again(self, pairs: list[tuple[SubscriptionId, Any]]) -> Any:
+        own = {id: it if isinstance(it, list) else [it, id] for id, it in pairs}
+        expressions = {id: expression for id, (expression, _) in own.items()}
+        interfaces = {id: interface for id, (_, interface) in own.items()}
+        if all(id is interface for id, interface in interfaces.items()):
+            return expressions
+        return EventSubscriptions(expressions, interfaces=interfaces, limits=self.limits)
+
+    def _write_segment(self, path: Path, compiled: CompiledEventMatcher) -> None:
+        save_events(path, compiled.subscriptions)
+
+    def _read_segment(self, path: Path) -> CompiledEventMatcher:
+        try:
+            return self._compiled(load_events(path))
+        except OtherVersion:
+            return self._compiled_again(path, *read_texts(path, KIND))
 
     def _parsed(self, id: SubscriptionId, expression: Any) -> EventSubscription | None:
         is_id = type(id) is int or (type(id) is str and bool(id) and id.isprintable())

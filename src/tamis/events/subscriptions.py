@@ -174,11 +174,13 @@ class EventSubscriptions:
         return cls(checked_path(path), interfaces=interfaces, skip_bad=skip_bad, limits=limits)
 
     @classmethod
-    def of_columns(cls, ids: Ids, interface_ids: Ids, table: FilterTable) -> EventSubscriptions:
-        """A set that was read before and written down, without its expressions."""
+    def of_columns(
+        cls, ids: Ids, interface_ids: Ids, table: FilterTable, texts: Texts | None = None
+    ) -> EventSubscriptions:
+        """A set that was read before and written down, perhaps with its expressions."""
         result = cls.__new__(cls)
         result.ids, result.interface_ids, result.table = ids, interface_ids, table
-        result.errors, result._texts = (), None
+        result.errors, result._texts = (), texts
         return result
 
     @classmethod

@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from tamis.matching.engine import Engine, Program, Searcher, Sources, locates_no
 from tamis.matching.filters import ElementLabels
 from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
-from tamis.schema.reader import read_graph
+from tamis.schema.reader import parse_dtd, read_graph
 
 log = logging.getLogger("tamis")
 
@@ -98,6 +99,24 @@ def read_schema(
         missing = ", ".join(graph.dtd.missing)
         raise UsageError(f"parts of the DTD were not found, so it cannot be trusted: {missing}")
     return Schema(graph, is_trusted)
+
+
+def schema_settings(schema: Schema | None) -> dict[str, Any]:
+    """A schema as JSON says it: what ``schema_arguments`` reads."""
+    return {
+        "dtd": None if schema is None else schema.graph.dtd.declarations(),
+        "roots": [] if schema is None else list(schema.graph.roots),
+        "dtd_trust": schema is not None and schema.is_trusted,
+    }
+
+
+def schema_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as arguments, of which those of the schema were written by ``schema_settings``."""
+    arguments = dict(settings)
+    roots = arguments.pop("roots")
+    if arguments["dtd"] is not None:
+        arguments["dtd"] = SchemaGraph.of(parse_dtd(arguments["dtd"]), roots)
+    return arguments
 
 
 class Edges:

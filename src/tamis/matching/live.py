@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from tamis.core.errors import BadSubscriptions, SubscriptionError, SubscriptionId, UsageError
-from tamis.core.index.live import LiveSet
+from tamis.core.errors import (
+    BadSubscriptions,
+    OtherVersion,
+    SubscriptionError,
+    SubscriptionId,
+    UsageError,
+)
+from tamis.core.index.durable import DurableSet
 from tamis.core.index.segments import Segment
+from tamis.core.index.store import read_texts
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Projection
 from tamis.language.constraints import reads_as_xpath
 from tamis.language.model import Constant
 from tamis.language.subscriptions import Subscription, SubscriptionItems, Subscriptions, Unsupported
 from tamis.matching.batches import BatchMatcher
-from tamis.matching.matcher import CompiledMatcher, compile_subscriptions
+from tamis.matching.conformance import schema_arguments, schema_settings
+from tamis.matching.matcher import CompiledMatcher, compile_subscriptions, load_matcher
 from tamis.matching.snapshot import DocumentMatcher, Snapshot
 from tamis.schema.graph import SchemaGraph
 
 
-class Matcher(LiveSet[Subscription, CompiledMatcher, Snapshot], DocumentMatcher):
+class Matcher(DurableSet[Subscription, CompiledMatcher, Snapshot], DocumentMatcher):
     """The same as :func:`tamis.compile` gives, with subscriptions that come and go.
 
-    See :class:`tamis.core.index.live.LiveSet` for how they change. Arguments and errors are those
-    of :func:`tamis.compile`; ``add_many`` and ``update`` also take a set that was parsed with the
-    same namespaces and limits.
+    See :class:`tamis.core.index.live.LiveSet` for how they change, and
+    :class:`tamis.core.index.durable.DurableSet` for how a folder keeps them. Arguments and errors
+    are those of :func:`tamis.compile`; ``add_many`` and ``update`` also take a set that was parsed
+    with the same namespaces and limits.
 
     >>> live = Matcher({"s1": "//a"})
     >>> live.add("s2", "//a/b")
@@ -36,6 +46,8 @@ class Matcher(LiveSet[Subscription, CompiledMatcher, Snapshot], DocumentMatcher)
     >>> list(live.match(b"<a><b/></a>"))
     ['s3']
     """
+
+    KIND = "xpath"
 
     def __init__(  # noqa: PLR0913 - as compile has them
         self,
@@ -108,6 +120,37 @@ class Matcher(LiveSet[Subscription, CompiledMatcher, Snapshot], DocumentMatcher)
             except BadSubscriptions as several:
                 errors += several.errors
         return new, errors
+
+    def _settings(self) -> dict[str, Any]:
+        rules = self._none
+        return {
+            "engine": self._engine,
+            **schema_settings(self._schema),
+            "namespaces": dict(rules.namespaces),
+            "default_namespace": rules.default_namespace,
+            "unsupported": rules.options.unsupported,
+            "limits": self._limits.changed(),
+        }
+
+    @classmethod
+    def _arguments(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {**schema_arguments(settings), "limits": Limits(**settings["limits"])}
+
+    def _write_segment(self, path: Path, compiled: CompiledMatcher) -> None:
+        if self._schema is None:
+            compiled.save(path)
+        else:  # what was pruned cannot be saved
+            super()._write_segment(path, compiled)
+
+    def _read_segment(self, path: Path) -> CompiledMatcher:
+        if self._schema is not None:
+            return super()._read_segment(path)
+        try:
+            matcher = load_matcher(path)
+        except OtherVersion:
+            return self._compiled_again(path, *read_texts(path, "program"))
+        matcher.loaded_from = None  # a pickle has the subscriptions: the file may be deleted
+        return matcher
 
     def _compile(
         self, old: Sequence[Segment[CompiledMatcher]], new: Sequence[Subscription]

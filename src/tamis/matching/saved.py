@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DamagedProgram, SubscriptionError, UnwritableOutput, UsageError
-from tamis.core.index.columns import Column, Ids, Texts
+from tamis.core.index.columns import Ids, Texts, packed_texts
 from tamis.core.index.matchset import Subscribers
 from tamis.core.kernel.check import are_starts, are_within, ascend_within
 from tamis.core.limits import Limits
@@ -124,11 +124,11 @@ def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict
             others.append(assignment.numbers)
     columns = compiled.subscriptions.columns
     arrays = _Arrays(
-        *_packed(columns.ids),
-        *_packed(columns.texts),
-        columns.query_numbers,
-        *compiled.subscribers,
-        np.sort(np.concatenate(others)),
+        **packed_texts(columns.ids, columns.texts),
+        query_numbers=columns.query_numbers,
+        subscriber_starts=compiled.subscribers.starts,
+        subscriber_numbers=compiled.subscribers.numbers,
+        others=np.sort(np.concatenate(others)),
     )
     namespaces, unsupported, limits = compiled.subscriptions.options
     metadata = {
@@ -139,13 +139,6 @@ def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict
         "expression_limits": asdict(limits),
     }
     return own or compile_queries([]), arrays._asdict(), metadata
-
-
-def _packed(column: Column[Any]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The bytes of a column; where each item begins, and the last one ends."""
-    packed = column.packed()
-    bounds = np.concatenate([np.zeros(1, packed.ends.dtype), packed.ends])
-    return np.frombuffer(packed.data, np.uint8), bounds
 
 
 # -- loading ---------------------------------------------------------------------------------------

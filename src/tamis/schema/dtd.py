@@ -188,3 +188,41 @@ class Dtd:
     notations: tuple[str, ...] = ()
     unparsed_entities: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+
+    def declarations(self) -> str:
+        """Declarations of the same elements and attributes.
+
+        >>> from tamis.schema.reader import parse_dtd
+        >>> text = parse_dtd("<!ENTITY % b 'b?'><!ELEMENT a (%b;)><!ATTLIST a n CDATA '&#34;'>")
+        >>> print(text.declarations())
+        <!ELEMENT a (b?)>
+        <!ATTLIST a n CDATA "&#34;">
+        """
+        lines = [f'<!NOTATION {name} SYSTEM "">' for name in self.notations]
+        for element in self.elements.values():
+            lines.append(f"<!ELEMENT {element.name} {_content(element)}>")
+            lines += [f"<!ATTLIST {element.name} {_declared(a)}>" for a in element.attributes]
+        return "\n".join(lines)
+
+
+def _content(element: ElementType) -> str:
+    if element.kind is ContentKind.MIXED:
+        names = ["#PCDATA", *element.children]
+        return f"({' | '.join(names)}){'*' if element.children else ''}"
+    if element.kind is not ContentKind.CHILDREN:
+        return str(element.kind.value)
+    return f"({element.model})" if isinstance(element.model, Child) else str(element.model)
+
+
+def _declared(attribute: AttributeType) -> str:
+    kind = "" if attribute.kind is AttributeKind.ENUMERATION else attribute.kind.value
+    values = f" ({' | '.join(attribute.values)})" if attribute.values else ""
+    presence = "" if attribute.presence is Presence.DEFAULT else f" {attribute.presence.value}"
+    default = ""
+    if attribute.default is not None:
+        escaped = (f"&#{ord(c)};" if c in _ESCAPED else c for c in attribute.default)
+        default = f' "{"".join(escaped)}"'
+    return f"{attribute.name} {kind}{values}{presence}{default}"
+
+
+_ESCAPED = '"&<%\t\n\r'

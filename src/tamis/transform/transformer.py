@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.core.arguments import checked_limits, checked_path
 from tamis.core.errors import (
@@ -14,7 +14,7 @@ from tamis.core.errors import (
     SubscriptionIdError,
     UsageError,
 )
-from tamis.core.index.live import LiveSet
+from tamis.core.index.durable import DurableSet
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import declared_namespaces
 from tamis.language.entries import given_pairs
@@ -46,12 +46,13 @@ Given = (
 
 
 class Transformer(
-    LiveSet[TransformingSubscription, CompiledTransformations, Snapshot], DocumentTransformer
+    DurableSet[TransformingSubscription, CompiledTransformations, Snapshot], DocumentTransformer
 ):
     """Transforms documents for many subscriptions, each a FLWR expression in constant elements.
 
     Threads may share it; one document is looked at at a time. See
-    :class:`tamis.core.index.live.LiveSet` for how subscriptions change.
+    :class:`tamis.core.index.live.LiveSet` for how subscriptions change, and
+    :class:`tamis.core.index.durable.DurableSet` for how a folder keeps them.
 
     Args:
         subscriptions: id → text, (id, text) pairs, or the :class:`pathlib.Path` of a folder of
@@ -84,6 +85,8 @@ class Transformer(
     ['<n>1</n>']
     """
 
+    KIND = "transform"
+
     def __init__(
         self,
         subscriptions: Given = (),
@@ -104,12 +107,42 @@ class Transformer(
         self._namespaces = declared_namespaces(namespaces, default_namespace)
         self.limits = limits = checked_limits(limits)
         self.strategy = strategy
+        self._schema = schema
         self._planner = Planner(strategy, limits.transformed_nodes, schema)
         self._parser = SharedParser(limits)
         found, errors = self._read(subscriptions)
         if errors:
             raise BadSubscriptions(tuple(errors))
         super().__init__(self._compile((), found))
+
+    def _settings(self) -> dict[str, Any]:
+        from tamis.matching.conformance import schema_settings  # noqa: PLC0415 - few sets are kept
+
+        prefixes = dict(self._namespaces)
+        return {
+            "strategy": self.strategy,
+            **schema_settings(self._schema),
+            "default_namespace": prefixes.pop("", None),
+            "namespaces": prefixes,
+            "limits": self.limits.changed(),
+        }
+
+    @classmethod
+    def _arguments(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        from tamis.matching.conformance import schema_arguments  # noqa: PLC0415 - as before
+
+        return {**schema_arguments(settings), "limits": Limits(**settings["limits"])}
+
+    def _written(self, entry: TransformingSubscription) -> str:
+        given = entry.transformation
+        if not given.namespaces or not dict(given.namespaces).items() <= self._namespaces.items():
+            try:
+                is_same = parse_transformation(given.text, self._namespaces, self.limits) == given
+            except SubscriptionError:
+                is_same = False
+            if not is_same:  # it was parsed with other namespaces, which a folder does not keep
+                raise UsageError(f"subscription {entry.id!r}: a folder keeps it: give it as text")
+        return given.text
 
     @property
     def transformations(self) -> dict[SubscriptionId, Transformation]:

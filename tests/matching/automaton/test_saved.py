@@ -330,6 +330,15 @@ def of_section(number: int, **changes: Any) -> Callable[[Any], None]:
     return lambda table: table["sections"][number].update(changes)
 
 
+def of_columns(change: Any) -> Any:
+    """Changes the columns of names."""
+
+    def changing(table: Any) -> None:
+        table["metadata"]["names"] = change(*table["metadata"]["names"])
+
+    return changing
+
+
 def of_metadata(**changes: Any) -> Callable[[Any], None]:
     return lambda table: table["metadata"].update(changes)
 
@@ -368,16 +377,17 @@ TABLES: dict[str, Callable[[Any], Any]] = {
     "no number of queries": of_metadata(queries=True),
     "fewer queries": of_metadata(queries=1),
     "no names": of_metadata(names=[]),
-    "one name more": lambda table: table["metadata"]["names"].append([0, "", "zz"]),
-    "kinds of names": of_metadata(names=[[2, "", "a"]]),
-    "a name twice": lambda table: table["metadata"].update(
-        names=table["metadata"]["names"][:1] * 3
+    "one name more": of_columns(
+        lambda kinds, *names: [[*kinds, 0], *([*each, "zz"] for each in names)]
     ),
+    "kinds of names": of_metadata(names=[[2], [""], ["a"]]),
+    "a name twice": of_columns(lambda *columns: [each[:1] * 3 for each in columns]),
+    "names of different lengths": of_columns(lambda kinds, *names: [[*kinds, 0], *names]),
     "names of nothing": of_metadata(names=[[]]),
-    "names of numbers": of_metadata(names=[[0, 1, 2]]),
+    "names of numbers": of_metadata(names=[[0], [1], [2]]),
     "names of text": of_metadata(names="abc"),
-    "names of any kind": of_metadata(names=[[0, None, None]]),
-    "local names of numbers": of_metadata(names=[[0, None, 2]]),
+    "names of any kind": of_metadata(names=[[0], [None], [None]]),
+    "local names of numbers": of_metadata(names=[[0], [None], [2]]),
     "projection": of_metadata(projection={}),
     "projection of numbers": lambda table: table["metadata"]["projection"].update(misc=0),
     "projection of text": lambda table: table["metadata"]["projection"].update(text="all"),
@@ -485,4 +495,4 @@ def test_the_version_is_of_these_arrays() -> None:
     said = repr([(name, kind) for name, kind in dtypes(ProgramArrays).items()])
     caches = repr([(name, kind) for name, kind in dtypes(CacheArrays).items()])
     assert (saved.CACHE_VERSION, zlib.crc32(caches.encode())) == (4, 1834863925)
-    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (7, 3737146973)
+    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (8, 3737146973)

@@ -39,6 +39,11 @@ class Column(Sequence[T]):
         written = list(map(cls.write, items))
         return cls(b"".join(written), *_bounds(list(map(len, written))))
 
+    @classmethod
+    def of_arrays(cls, data: NDArray[Any], bounds: NDArray[Any]) -> Self:
+        """A column of bytes, and of where each item begins and the last one ends."""
+        return cls(data.data, bounds[:-1], bounds[1:])
+
     @staticmethod
     @abstractmethod
     def write(item: Any) -> bytes:
@@ -191,3 +196,15 @@ class Ids(Column[SubscriptionId]):
 
     def __contains__(self, id: object) -> bool:
         return self.find(id) >= 0
+
+
+TEXT_ARRAYS = ("id_bytes", "id_bounds", "text_bytes", "text_bounds")
+
+
+def packed_texts(ids: Ids, texts: Texts) -> dict[str, NDArray[Any]]:
+    """Ids and expressions as arrays: their bytes; where each begins, and the last one ends."""
+    arrays: list[NDArray[Any]] = []
+    for column in (ids.packed(), texts.packed()):
+        bounds = np.concatenate([np.zeros(1, column.ends.dtype), column.ends])
+        arrays += [np.frombuffer(column.data, np.uint8), bounds]
+    return dict(zip(TEXT_ARRAYS, arrays, strict=True))

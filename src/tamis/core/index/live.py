@@ -119,70 +119,103 @@ class LiveSet(ABC, Generic[E, C, S]):
 
     # -- changes -----------------------------------------------------------------------------------
 
-    def add(self, id: SubscriptionId, expression: Any) -> None:
+    def add(self, id: SubscriptionId, expression: Any, *, durable: bool = False) -> None:
         """Add a subscription.
+
+        Args:
+            durable: return when the change is durable, as after :meth:`flush`.
 
         Raises:
             SubscriptionError: the expression cannot be used, or the id is taken.
             EngineRefused: the engine that was named cannot run it.
+            StoreError: the folder cannot be written to.
         """
         entry = self._parsed(id, expression)
+        is_added = False
         if entry is not None:
+            put = self._encoded([entry])
             with self._lock:
                 if self._find(id) is None:
+                    self._write(put)
                     self._new[id] = entry
                     self._changed()
-                    return
-        try:
-            self.add_many([(id, expression)])
-        except BadSubscriptions as several:
-            raise several.errors[0] from None
+                    is_added = True
+        if not is_added:
+            try:
+                self.add_many([(id, expression)])
+            except BadSubscriptions as several:
+                raise several.errors[0] from None
+        if durable:
+            self.flush()
 
-    def add_many(self, subscriptions: Any) -> None:
+    def add_many(self, subscriptions: Any, *, durable: bool = False) -> None:
         """Add subscriptions, all of them or none; they are given as when the set is made.
+
+        ``durable`` is as for :meth:`add`.
 
         Raises:
             BadSubscriptions: some cannot be used, or their ids are taken; it lists all of them.
             EngineRefused: the engine that was named cannot run them.
+            StoreError: the folder cannot be written to.
         """
-        self._change(subscriptions, may_replace=False)
+        self._change(subscriptions, may_replace=False, durable=durable)
 
-    def update(self, subscriptions: Any) -> None:
+    def update(self, subscriptions: Any, *, durable: bool = False) -> None:
         """Add subscriptions, and replace those whose ids are there, which go to the end.
 
-        All of them are changed, or none. They are given as for :meth:`add_many`.
+        All of them are changed, or none. They are given as for :meth:`add_many`, and ``durable`` is
+        as for :meth:`add`.
 
         Raises:
             BadSubscriptions: some cannot be used; it lists all of them.
             EngineRefused: the engine that was named cannot run them.
+            StoreError: the folder cannot be written to.
         """
-        self._change(subscriptions, may_replace=True)
+        self._change(subscriptions, may_replace=True, durable=durable)
 
-    def _change(self, given: Any, *, may_replace: bool) -> None:
+    def _change(self, given: Any, *, may_replace: bool, durable: bool) -> None:
         new, refused = self._read(given)
         errors = list(refused)
         entries = {entry.id: entry for entry in new}
+        put = self._encoded(entries.values())
         with self._lock:
             taken = [id for id in entries if self._find(id) is not None]
             if not may_replace:
                 errors += [SubscriptionIdError("the id is taken", id=id) for id in taken]
             if errors:
                 raise BadSubscriptions(tuple(errors))
+            self._write(put, taken)
             self._remove(taken)
             self._new.update(entries)
             self._changed()
+        if durable:
+            self.flush()
 
-    def remove(self, id: SubscriptionId) -> None:
-        """Remove a subscription.
+    def remove(self, id: SubscriptionId, *, durable: bool = False) -> None:
+        """Remove a subscription; ``durable`` is as for :meth:`add`.
 
         Raises:
             UnknownSubscription: there is none with this id.
+            StoreError: the folder cannot be written to.
         """
         with self._lock:
             if self._find(id) is None:
                 raise UnknownSubscription(id=id)
+            self._write("[]", [id])
             self._remove([id])
             self._changed()
+        if durable:
+            self.flush()
+
+    def flush(self) -> None:
+        """Wait until all changes so far are durable; a set without a folder has nothing to do."""
+
+    def _encoded(self, entries: Iterable[E]) -> str:
+        """What a record of a change says of new subscriptions."""
+        return ""
+
+    def _write(self, put: str, gone: Sequence[SubscriptionId] = ()) -> None:
+        """Write a change, before it is made; the lock is held."""
 
     # -- what is there -----------------------------------------------------------------------------
 

@@ -22,12 +22,13 @@ A file must not be written into while it is mapped; these functions put another 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import orjson
 from numpy.typing import NDArray
 
 from tamis.core.array_file import open_arrays, write_arrays
@@ -41,7 +42,7 @@ from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramAr
 
 log = logging.getLogger("tamis")
 
-PROGRAM_VERSION = 7
+PROGRAM_VERSION = 8
 """To be raised when the arrays of programs change, or what they mean."""
 CACHE_VERSION = 4
 """Likewise of caches; or when a kernel would compute something else."""
@@ -132,18 +133,21 @@ def _metadata(
 ) -> dict[str, Any]:
     """What is said of a program, as JSON.
 
-    Its ``names`` are what each symbol from FIRST_SYMBOL on is: a kind, which is 1 for attributes, a
-    namespace and a local name. Of these, one is None for any.
+    Its ``names`` are columns, of what each symbol from FIRST_SYMBOL on is: kinds, which are 1 for
+    attributes, namespaces and local names. Of these, one is None for any. There may be a million.
     """
     reads = projection._asdict()
     for name in ("attributes", "text"):
         reads[name] = None if reads[name].some is None else sorted(reads[name].some)
-    names: dict[int, list[Any]] = {}
+    count = sum(len(names) for kind in symbols for names in kind)
+    kinds, spaces, ends = [0] * count, [None] * count, [None] * count  # type: Any, Any, Any
     for kind, (both, namespaces, locals) in enumerate(symbols):
-        names |= {symbol: [kind, *name] for name, symbol in both.items()}
-        names |= {symbol: [kind, namespace, None] for namespace, symbol in namespaces.items()}
-        names |= {symbol: [kind, None, local] for local, symbol in locals.items()}
-    ordered = [names[symbol] for symbol in sorted(names)]
+        some = (((namespace, None), symbol) for namespace, symbol in namespaces.items())
+        others = (((None, local), symbol) for local, symbol in locals.items())
+        for each, symbol in chain(both.items(), some, others):
+            row = symbol - pr.FIRST_SYMBOL
+            kinds[row], (spaces[row], ends[row]) = kind, each
+    ordered = [kinds, spaces, ends]
     return {"queries": queries, "projection": reads, "names": ordered, "more": more}
 
 
@@ -156,7 +160,8 @@ def _read_metadata(
         some = data["projection"][name]
         reads[name] = Names(None if some is None else [(str(n), str(local)) for n, local in some])
     symbols = Symbols({}, {}, {}), Symbols({}, {}, {})
-    for symbol, (kind, namespace, local) in enumerate(data["names"], pr.FIRST_SYMBOL):
+    names = zip(*data["names"], strict=True)
+    for symbol, (kind, namespace, local) in enumerate(names, pr.FIRST_SYMBOL):
         own = symbols[kind]
         if local is None:
             own.namespaces[str(namespace)] = symbol
@@ -167,8 +172,8 @@ def _read_metadata(
     return int(data["queries"]), Projection(**reads), symbols, dict(data["more"])
 
 
-def _as_text(data: Any) -> str:
-    return json.dumps(data, sort_keys=True)
+def _as_text(data: Any) -> bytes:
+    return orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
 
 
 # -- caches ----------------------------------------------------------------------------------------

@@ -1,0 +1,425 @@
+"""Sets that are kept in a folder: what was acknowledged is there again, and all of it once."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from tamis.core.errors import StoreError, SubscriptionIdError, UsageError
+from tamis.core.index import live as live_module
+from tamis.core.index import store as store_module
+from tamis.core.index.journal import Journal, read_journal
+from tests.core.index import crash
+from tests.core.index.toy import Words, contents
+
+ids = st.sampled_from(["x", "y", 1, 2, "1", -(10**30)])
+words = st.sampled_from(["ape", "bee", "é" * 300])
+
+
+class Kept(RuleBasedStateMachine):
+    """A set in a folder, and a dictionary that it is to be like."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = [
+            mock.patch.object(live_module, "NEWEST_MAX", 3),
+            mock.patch.object(store_module, "_JOURNAL_MAX", 1_000),
+            mock.patch.object(os, "fsync"),
+        ]
+        for patch in self.patches:
+            patch.start()
+        self.folder = TemporaryDirectory()
+        self.live = Words.open(self.folder.name)
+        self.model: dict[str | int, str] = {}
+
+    def teardown(self) -> None:
+        self.live.close()
+        self.folder.cleanup()
+        for patch in self.patches:
+            patch.stop()
+
+    @rule(id=ids, word=words, durable=st.booleans())
+    def add(self, id: str | int, word: str, durable: bool) -> None:
+        if id in self.model:
+            with pytest.raises(SubscriptionIdError):
+                self.live.add(id, word, durable=durable)
+        else:
+            self.live.add(id, word, durable=durable)
+            self.model[id] = word
+
+    @rule(given=st.dictionaries(ids, words, max_size=4))
+    def update(self, given: dict[str | int, str]) -> None:
+        self.live.update(given)
+        for id in given:
+            self.model.pop(id, None)
+        self.model |= given
+
+    @rule(id=ids)
+    def remove(self, id: str | int) -> None:
+        if self.model.pop(id, None) is not None:
+            self.live.remove(id)
+
+    @rule()
+    def compact(self) -> None:
+        self.live.compact()
+        assert self.live.stats().segments == 1
+        assert len(list(Path(self.folder.name).iterdir())) <= 4
+
+    @rule()
+    def snapshot(self) -> None:
+        assert self.live.snapshot() == self.model
+
+    @rule()
+    def reopen(self) -> None:
+        self.live.close()
+        self.live = Words.open(self.folder.name)
+
+    @invariant()
+    def is_like_the_dictionary(self) -> None:
+        assert list(self.live.ids) == list(self.model)
+        with Words.open(self.folder.name, read_only=True) as other:
+            assert list(contents(other).items()) == list(self.model.items())
+
+
+TestKept = Kept.TestCase
+TestKept.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+
+
+def test_power_cuts(tmp_path: Path) -> None:
+    crash.cut_power(80, 1, tmp_path)
+
+
+def test_killed_writers() -> None:
+    command = [sys.executable, "-m", "tests.core.index.crash", "--kills", "30"]
+    subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL)
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+
+def written(folder: Path) -> tuple[Path, list[int]]:
+    """The journal of a store with three records, and where each begins and the last one ends."""
+    with Words.open(folder) as live:
+        journal = live._store.journal  # type: ignore[union-attr]
+        places = [0]
+        for number, word in enumerate(["ape", "bee", "cat"]):
+            live.add(number, word)
+            places.append(journal.size)
+    return journal.path, places
+
+
+def test_a_torn_tail_is_cut_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    journal, (_, _, last, end) = written(tmp_path)
+    data = journal.read_bytes()
+    for size in range(last, end):
+        for tail in (b"", bytes(end - size), bytes(9_000)):
+            journal.write_bytes(data[:size] + tail)
+            caplog.clear()
+            with Words.open(tmp_path, read_only=True) as live:
+                assert live.ids == (0, 1)
+            assert not caplog.messages
+            with caplog.at_level(logging.WARNING), Words.open(tmp_path) as live:
+                assert live.ids == (0, 1)
+            assert journal.stat().st_size == last
+            is_whole = size == last and not tail
+            assert is_whole or f"from offset {last}, are no whole record" in caplog.text
+
+
+def test_other_damage_is_an_error_that_says_where(tmp_path: Path) -> None:
+    journal, places = written(tmp_path)
+    data = journal.read_bytes()
+    for place in range(places[2]):
+        journal.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
+        start = max(p for p in places if p <= place)
+        for read_only in (True, False):
+            with pytest.raises(StoreError, match="was changed since") as caught:
+                Words.open(tmp_path, read_only=read_only)
+            assert (caught.value.file, caught.value.offset) == (str(journal), start)
+    journal.write_bytes(data)
+    with Words.open(tmp_path) as live:
+        assert live.ids == (0, 1, 2)
+
+
+def test_zeros_where_records_were_durable_are_damage(tmp_path: Path) -> None:
+    """A hole is a torn tail, unless a record behind it was written when it was durable."""
+    for durable in (True, False):
+        folder = tmp_path / str(durable)
+        with Words.open(folder) as live:
+            live.add("x", "y" * 2_000, durable=durable)
+            live.add("z", "ape")
+            journal = live._store.journal.path  # type: ignore[union-attr]
+        data = journal.read_bytes()
+        journal.write_bytes(data[:512] + bytes(512) + data[1024:])
+        if durable:
+            with pytest.raises(StoreError, match="offset 0"):
+                Words.open(folder)
+        else:
+            with Words.open(folder) as live:
+                assert not live.ids
+
+
+def test_damage_elsewhere_names_the_file(tmp_path: Path) -> None:
+    with Words.open(tmp_path) as live:
+        live.update({"x": "ape", "y": "bee"})
+        live.compact()
+        live.remove("x")
+        live._checkpoint(live._store)  # type: ignore[arg-type]
+    (segment,) = tmp_path.glob("*.segment")
+    for path in (segment, tmp_path / "tamis.store"):
+        data = path.read_bytes()
+        named: set[Path] = set()
+        for place in range(0, len(data), 3):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 0x08]) + data[place + 1 :])
+            try:
+                Words.open(tmp_path, read_only=True).close()
+            except StoreError as error:
+                named.add(Path(error.file))
+            else:  # white space
+                assert json.loads(path.read_bytes()) == json.loads(data)
+        assert path in named <= {path, tmp_path}
+        path.write_bytes(b"")
+        with pytest.raises(StoreError, match=path.name):
+            Words.open(tmp_path)
+        path.unlink()
+        with pytest.raises(StoreError, match=rf"{path.name}|no tamis\.store"):
+            Words.open(tmp_path)
+        path.write_bytes(data)
+    with Words.open(tmp_path) as live:
+        assert contents(live) == {"y": "bee"}
+
+
+def test_a_journal_that_was_finished_has_no_torn_tail(tmp_path: Path) -> None:
+    journal, (_, _, last, _) = written(tmp_path)
+    with Words.open(tmp_path) as live:
+        store = live._store
+        assert store is not None
+        store.switch(store.new_journal())
+        live.add("new", "ape")
+    journal.write_bytes(journal.read_bytes()[:-1])
+    with pytest.raises(StoreError, match=f"{journal.name}, offset {last}"):
+        Words.open(tmp_path)
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+def no_space(*_: Any) -> Any:
+    raise OSError(28, "No space left on device")
+
+
+def test_what_cannot_be_written_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Words.open(tmp_path)
+    live.update({"x": "ape"})
+    write = os.write
+    for part in (0, 1, 30):
+
+        def partly(descriptor: int, data: Any, part: int = part) -> int:
+            monkeypatch.setattr(os, "write", no_space)
+            return write(descriptor, data[:part])
+
+        for call in (lambda: live.add("y", "bee"), lambda: live.remove("x")):
+            monkeypatch.setattr(os, "write", partly)
+            with pytest.raises(StoreError, match="No space left on device; nothing was changed"):
+                call()
+            assert contents(live) == {"x": "ape"}
+    monkeypatch.setattr(os, "write", write)
+    live.add("y", "bee", durable=True)
+    live.close()
+    with Words.open(tmp_path) as live:
+        assert contents(live) == {"x": "ape", "y": "bee"}
+
+
+def test_after_a_fault_that_leaves_doubt_changes_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for fault in ("ftruncate", "fsync"):
+        live = Words.open(tmp_path)
+        before = contents(live)
+        with monkeypatch.context() as patched:
+            if fault == "ftruncate":
+                patched.setattr(os, "write", no_space)
+            patched.setattr(os, fault, no_space)
+            with pytest.raises(StoreError, match="No space left"):
+                live.add("x", "ape", durable=True)
+        with pytest.raises(StoreError, match="open the folder again"):
+            live.add("y", "bee")
+        if fault == "fsync":
+            with pytest.raises(StoreError, match="open the folder again"):
+                live.compact()
+            with pytest.raises(StoreError, match="open the folder again"):
+                live.flush()
+        assert contents(live) == (before if fault == "ftruncate" else {"x": "ape"})
+        try:
+            live.close()
+        except StoreError:
+            assert fault == "fsync"
+        with Words.open(tmp_path) as live:
+            live.add("z", "cat")
+            live.remove("z")
+            if fault == "fsync":
+                assert contents(live) == {"x": "ape"}  # here it was written nevertheless
+
+
+def test_a_checkpoint_that_fails_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(store_module, "_JOURNAL_MAX", 200)
+    live = Words.open(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module, "write_arrays", no_space)
+        for number in range(20):
+            live.add(number, "ape")
+            if live._checkpointer is not None:
+                live._checkpointer.join()
+        assert "cannot be written as segments" in caplog.text
+        with pytest.raises(StoreError, match="No space left"):
+            live.compact()
+    with Words.open(tmp_path, read_only=True) as other:
+        assert contents(other) == contents(live)
+    live.compact()
+    live.add("x", "bee")
+    live.close()
+    assert len(list(tmp_path.iterdir())) == 4
+    with Words.open(tmp_path) as other:
+        assert contents(other) == contents(live)
+        assert len(other) == 21
+
+
+# -- who may write, and what -----------------------------------------------------------------------
+
+
+def test_two_writers_are_refused(tmp_path: Path) -> None:
+    with Words.open(tmp_path / "new" / "store") as live:
+        live.add("x", "ape")
+        with pytest.raises(StoreError, match="in use by another process"):
+            Words.open(tmp_path / "new" / "store")
+        other = Words.open(tmp_path / "new" / "store", read_only=True)
+        child = os.fork()
+        if child == 0:
+            try:
+                live.add("y", "bee")
+            except StoreError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    for closed, why in ((live, "closed"), (other, "read only")):
+        assert contents(closed) == {"x": "ape"}
+        with pytest.raises(StoreError, match=why):
+            closed.add("y", "bee")
+        with pytest.raises(StoreError, match=why):
+            closed.remove("x")
+        with pytest.raises(StoreError, match=why):
+            closed.compact()
+        closed.flush()
+    live.close()
+    with Words.open(tmp_path / "new" / "store") as live:
+        live.add("y", "bee")
+
+
+def test_only_a_store_of_the_same_kind_and_settings_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(StoreError, match="no store"):
+        Words.open(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+    Words.open(tmp_path / "store", language="fr").close()
+    with Words.open(tmp_path / "store") as live:
+        assert live.language == "fr"
+        (tmp_path / "store" / "README").touch()
+    Words.open(tmp_path / "store", language="fr").close()
+    assert (tmp_path / "store" / "README").exists()
+    with pytest.raises(UsageError, match="it was made with language='fr', not 'de'"):
+        Words.open(tmp_path / "store", language="de")
+    with monkeypatch.context() as patched:
+        patched.setattr(Words, "KIND", "events")
+        with pytest.raises(StoreError, match="of the kind 'words'"):
+            Words.open(tmp_path / "store")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "000001.journal").touch()
+    with pytest.raises(StoreError, match=r"holds no tamis\.store"):
+        Words.open(tmp_path / "other")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["000001.journal"]
+    with pytest.raises(StoreError, match="Not a directory"):
+        Words.open(tmp_path / "other" / "000001.journal")
+    for wrong in (None, 3, "a\0b"):
+        with pytest.raises(UsageError):
+            Words.open(wrong)  # type: ignore[arg-type]
+
+
+def test_a_reader_beside_a_writer_that_compacts(tmp_path: Path) -> None:
+    stop = threading.Event()
+    live = Words.open(tmp_path)
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            live.update({number % 7: "ape", "last": "b" * (number % 50 + 1)})
+            number += 1
+            if number % 5 == 0:
+                live.compact()
+
+    with mock.patch.object(os, "fsync"):
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for _ in range(100):
+                with Words.open(tmp_path, read_only=True) as other:
+                    assert contents(other).keys() <= {*range(7), "last"}
+        finally:
+            stop.set()
+            writer.join()
+    live.close()
+
+
+def test_durable_changes_of_threads_share_an_fsync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    fsync = os.fsync
+
+    def slow(descriptor: int) -> None:
+        calls.append(descriptor)
+        time.sleep(0.01)
+        fsync(descriptor)
+
+    with Words.open(tmp_path) as live:
+        monkeypatch.setattr(os, "fsync", slow)
+
+        def add(first: int) -> None:
+            for number in range(first, first + 10):
+                live.add(number, "ape", durable=True)
+
+        threads = [threading.Thread(target=add, args=[10 * n]) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 10 <= len(calls) <= 40
+        assert len(live) == 80
+        calls.clear()
+        live.flush()
+        assert not calls
+
+
+def test_records_of_any_size(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    many = {"put": [[n, "//a" * 100] for n in range(5_000)], "gone": ["\ud800", 10**40]}
+    for change in ({"put": [], "gone": []}, many):
+        journal.append(json.dumps(change).encode())
+    journal.close()
+    assert read_journal(path) == ([{"put": [], "gone": []}, many], journal.size, journal.size)
