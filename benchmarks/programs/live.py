@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from random import Random
 from time import perf_counter, sleep
@@ -125,9 +126,9 @@ def changes(live: Any, made: Iterator[str], calls: Calls) -> None:
     """Adds, updates and removals, one by one."""
     texts = list(islice(made, 3 * CHANGES))
     live.add(-1, texts[0])  # the index of ids is made
-    calls("add", (lambda n=n: live.add(-2 - n, texts[n]) for n in range(CHANGES)))
-    calls("update", (lambda n=n: live.update({n: texts[CHANGES + n]}) for n in range(CHANGES)))
-    calls("remove", (lambda n=n: live.remove(2 * CHANGES + n) for n in range(CHANGES)))
+    calls("add", (partial(live.add, -2 - n, texts[n]) for n in range(CHANGES)))
+    calls("update", (partial(live.update, {n: texts[CHANGES + n]}) for n in range(CHANGES)))
+    calls("remove", (partial(live.remove, 2 * CHANGES + n) for n in range(CHANGES)))
 
 
 def beside(live: Any, made: Iterator[str], inputs: list[Any], calls: Calls) -> None:
@@ -170,23 +171,27 @@ def stream(live: Any, inputs: list[Any], calls: Calls, phase: str, seconds: floa
         number = 0
         while perf_counter() < end:
             part = parts[number % len(parts)]
-            yield lambda part=part: [len(match) for match in live.match_many(part)]
+            yield partial(_matches, live, part)
             number += 1
 
     return calls(phase, each())
+
+
+def _matches(live: Any, inputs: list[Any]) -> int:
+    return sum(map(len, live.match_many(inputs)))
 
 
 def main() -> None:
     phases = Phases()
     with phases("import"):
         import tamis  # noqa: F401, PLC0415
-    workload = {"documents": Documents, "events": Events}[sys.argv[1]]()
+    workload: Any = {"documents": Documents, "events": Events}[sys.argv[1]]()
     made, inputs, calls = workload.subscriptions, workload.inputs, Calls(phases)
     subscriptions = dict(enumerate(islice(made, workload.count)))
     with phases("build"):
         live = workload.live(subscriptions)
-    each = (lambda n=n: list(live.match(inputs[n % len(inputs)])) for n in range(MATCHES))
-    calls("match", each)
+    every = (partial(_matches, live, [inputs[n % len(inputs)]]) for n in range(MATCHES))
+    calls("match", every)
     changes(live, made, calls)
     texts = list(islice(made, 300))
 
@@ -194,7 +199,7 @@ def main() -> None:
         live.add(-100_000 - number, texts[number])
         live.match(inputs[number % len(inputs)])
 
-    calls("add-and-match", (lambda n=n: add_and_match(n) for n in range(300)))
+    calls("add-and-match", (partial(add_and_match, n) for n in range(300)))
     beside(live, made, inputs, calls)
     anew = workload.anew({id: live.get(id) for id in live})
     for one in inputs:

@@ -16,7 +16,7 @@ import tamis
 from tamis.core.errors import OtherVersion
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import load_matcher
-from tamis.spark import match, program
+from tamis.spark import Reloading, match, program
 from tamis.spark.answers import MatchSpec
 from tamis.spark.frames import AnswerColumn
 from tamis.spark.program import ProgramArtifact, _loaded
@@ -189,3 +189,16 @@ def test_threads_send_the_same_program(spark: SparkSession) -> None:
     with ThreadPoolExecutor(4) as pool:
         rows = list(pool.map(lambda _: match(df, many).collect(), range(4)))
     assert [row.subscription for (row,) in rows] == [7] * 4
+
+
+def test_a_folder_of_subscriptions_is_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with tamis.Matcher.open(folder, namespaces={"p": "urn:p"}) as live:
+        live.add("x", "//p:a")
+        newest = Reloading(folder)
+        assert newest.now().count == 1
+        live.add("y", "//b")
+        assert [newest.now().count, program(live).count, program(str(folder)).count] == [2, 2, 2]
+        live.compact()
+        live.remove("x")
+        assert list(newest.now().loaded().ids) == ["y"]

@@ -40,6 +40,7 @@ app = Commands(
         "match-events": "Match events against subscriptions.",
         "transform": "Transform documents into messages for subscriptions.",
         "compile": "Compile subscriptions and save the program.",
+        "subscriptions": "Keep subscriptions in a folder, and change them.",
         "check": "Check subscriptions for errors.",
         "select": "Print the nodes that an expression selects, or its value.",
         "explain": "Explain an expression, or its answer to a document.",

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from click.exceptions import Exit
 
+import tamis
 from tamis.cli.console import Status, in_options, progress, say, warn
 from tamis.cli.options import Option
+from tamis.core.arguments import is_store
 from tamis.core.errors import UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import declared_namespaces
@@ -20,13 +22,15 @@ from tamis.core.names import declared_namespaces
 if TYPE_CHECKING:
     from tamis.events.subscriptions import EventSubscriptions
     from tamis.language.subscriptions import Subscriptions
+    from tamis.matching.live import Matcher
     from tamis.matching.matcher import CompiledMatcher
     from tamis.schema.graph import SchemaGraph
 
 _SUBSCRIPTIONS = Option(
     help="A UTF-8 file with one subscription per line: id, tab, expression. Without a tab, the "
     "line is an expression, and its id is the line number. Blank lines and lines that begin with # "
-    'are skipped. In *.ndjson, each line is {"id": …, "expression": "…"}.'
+    'are skipped. In *.ndjson, each line is {"id": …, "expression": "…"}. Or a folder of tamis '
+    "subscriptions."
 )
 SubscriptionsFile = Annotated[Path, _SUBSCRIPTIONS]
 SubscriptionsOrProgram = Annotated[Path | None, _SUBSCRIPTIONS]
@@ -204,6 +208,32 @@ class ParseOptions(NamedTuple):
     limits: Sequence[str] | None = None
 
 
+KINDS = {"xpath": "Matcher", "events": "EventMatcher", "transform": "Transformer"}
+"""The class of live sets of each kind, in ``tamis``."""
+
+
+def open_store(
+    folder: Path, kind: str | None = None, *, read_only: bool = True, given: Sequence[object] = ()
+) -> Any:
+    """The live set that a folder keeps, which knows what it was made with.
+
+    Args:
+        kind: that it has to be of; None: it may be of any.
+        given: options about subscriptions, which may not be given too.
+    """
+    from tamis.core.index.store import read_manifest  # noqa: PLC0415 - keeps --help fast
+
+    if not is_store(folder):
+        raise UsageError(f"{folder} keeps no subscriptions: tamis subscriptions create makes one")
+    if any(given):
+        raise UsageError(
+            f"{folder} knows namespaces, limits, DTD and engine: give them to tamis subscriptions "
+            "create"
+        )
+    live_set = getattr(tamis, KINDS[read_manifest(folder, kind).kind])
+    return live_set.open(folder, read_only=read_only)
+
+
 Set = TypeVar("Set", "Subscriptions", "EventSubscriptions")
 _SHOWN_MIN = 5_000
 """So many subscriptions at least have their progress shown."""
@@ -234,6 +264,9 @@ def parse_subscriptions(
     """The subscriptions of a file, with the errors of those that cannot be used."""
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415 - keeps --help fast
 
+    if is_store(file):
+        given = *namespaces, unsupported != "refuse", limits != DEFAULT_LIMITS
+        return _compiled(open_store(file, "xpath", given=given)).subscriptions
     with _reading_shown() as shown:
         return Subscriptions.from_file(
             file,
@@ -259,6 +292,10 @@ def read_matcher(
     """
     if (subscriptions is None) == (program is None):
         raise UsageError("give either --subscriptions or --program")
+    if is_store(folder := subscriptions or program or Path()):
+        about = (*options.namespaces, options.unsupported != "refuse", options.skip_bad)
+        others = (options.limits, engine != "auto", *schema, dtd_trust)
+        return _compiled(open_store(folder, "xpath", given=(*about, *others)))
     from tamis.matching.matcher import compile_subscriptions, load_matcher  # noqa: PLC0415
 
     if subscriptions is not None:
@@ -282,6 +319,11 @@ def read_matcher(
         raise UsageError("what is about a DTD: not with --program, which is compiled without one")
     matcher = load_matcher(program)
     return matcher.with_limits(read_limits(options.limits, matcher.limits))
+
+
+def _compiled(live: Matcher) -> CompiledMatcher:
+    with live:
+        return live.compiled()
 
 
 @contextmanager

@@ -11,7 +11,9 @@ from tamis.cli import arguments as args
 from tamis.cli.console import Results, Status, of_document, of_error, open_results, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents
 from tamis.cli.options import Argument
+from tamis.core.arguments import is_store
 from tamis.core.errors import DocumentError, UsageError
+from tamis.core.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from tamis.core.errors import LxmlEvaluationError, SubscriptionId
@@ -118,7 +120,11 @@ def _check_events(file: Path, limits: Limits) -> int:
     from tamis.events.explain import contradictions  # noqa: PLC0415 - keeps --help fast
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
 
-    found = EventSubscriptions.from_file(file, skip_bad=True, limits=limits)
+    if is_store(file):
+        with args.open_store(file, "events", given=[limits != DEFAULT_LIMITS]) as live:
+            found: EventSubscriptions = live.compiled().subscriptions
+    else:
+        found = EventSubscriptions.from_file(file, skip_bad=True, limits=limits)
     args.list_bad(found, file)
     total = len(found) + len(found.errors)
     never = contradictions(found.table)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tamis.cli import arguments as args
 from tamis.cli.console import in_options, open_results, progress, reading, standard_input, to_json
 from tamis.cli.options import Argument, FileName, Option
+from tamis.core.arguments import is_store
 from tamis.core.errors import UsageError
 from tamis.core.threads import usable_cores
 from tamis.documents import files
@@ -72,7 +73,8 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
         subscriptions: A UTF-8 file with one subscription per line: id, tab, condition, such as area
             = "area1" and temp > 30. Without a tab, the line is a condition, and its id is the line
             number. Blank lines and lines that begin with # are skipped. In *.ndjson, each line is
-            {"id": …, "expression": "…"}, optionally with an "interface".
+            {"id": …, "expression": "…"}, optionally with an "interface". Or a folder of tamis
+            subscriptions.
         interfaces: The interface of each subscription, for --by interface: one line per
             subscription with its id, tab, and the id of its interface. In *.ndjson, each line is
             {"id": …, "interface": …}.
@@ -89,18 +91,23 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     for name in events:
         if files.is_zip(name) or files.is_tar(name):
             raise UsageError(f"{name} is an archive: unpack it, and give the files in it")
-    limits = args.read_limits(limit)
-    belonging = None if interfaces is None else _read_interfaces(interfaces)
-    found = EventSubscriptions.from_file(
-        subscriptions, interfaces=belonging, skip_bad=True, limits=limits
-    )
-    read = args.usable(found, subscriptions, skip_bad)
-    if by == "interface" and read.interface_ids is read.ids:
+    if is_store(subscriptions):
+        given = engine != "auto", interfaces, skip_bad, limit
+        with args.open_store(subscriptions, "events", given=given) as live:
+            matcher: CompiledEventMatcher = live.compiled()
+    else:
+        limits = args.read_limits(limit)
+        belonging = None if interfaces is None else _read_interfaces(interfaces)
+        found = EventSubscriptions.from_file(
+            subscriptions, interfaces=belonging, skip_bad=True, limits=limits
+        )
+        read = args.usable(found, subscriptions, skip_bad)
+        matcher = compile_events(read, engine=engine, limits=limits)
+    if by == "interface" and matcher.interface_ids is matcher.ids:
         raise UsageError(
             "--by interface needs to know which subscriptions belong to each: give --interfaces, "
             'or an "interface" in each line of *.ndjson'
         )
-    matcher = compile_events(read, engine=engine, limits=limits)
     ids: dict[str, Sequence[SubscriptionId]] = {
         "subscription": matcher.ids,
         "filter": range(matcher.table.filters),

@@ -10,6 +10,7 @@ from tamis.cli import console
 from tamis.cli.console import Results, open_results
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
 from tamis.cli.options import Argument, Option
+from tamis.core.arguments import is_store
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
 
     Options:
         subscriptions: A folder with files ID.xq, one such file, or *.ndjson, where each line is
-            {"id": …, "query": "…"}. Repeatable.
+            {"id": …, "query": "…"}. Repeatable. Or a folder of tamis subscriptions.
     """
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 
@@ -64,10 +65,17 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
         raise UsageError(
             "--unsupported: lxml does not answer transformations (FLWR): it evaluates XPath alone"
         )
-    limits = args.read_limits(limit)
+    if any(map(is_store, subscriptions)):
+        if len(subscriptions) > 1:
+            raise UsageError("--subscriptions: give a folder of tamis subscriptions alone")
+        about = (*namespaces, skip_bad, limit)
+        with args.open_store(subscriptions[0], "transform", given=about) as transformer:
+            limits = transformer.limits
+    else:
+        limits = args.read_limits(limit)
+        read = _read(subscriptions, namespaces.declared(), skip_bad, limits)
+        transformer = Transformer(read, limits=limits)
     given = Documents(documents, choice, limits)
-    read = _read(subscriptions, namespaces.declared(), skip_bad, limits)
-    transformer = Transformer(read, limits=limits)
     with open_results(output) as results, given.shown(results.is_terminal) as advance:
         for target in given:
             (messages,) = transformer.transform_many(

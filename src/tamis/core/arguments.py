@@ -72,3 +72,12 @@ one to match()
         hint = ""
     kind = type(items).__name__
     raise UsageError(f"many {what} are an iterable, such as a list, not {kind}{hint}")
+
+
+MANIFEST = "tamis.store"
+"""The file that a folder of subscriptions has."""
+
+
+def is_store(path: object) -> bool:
+    """Whether something is the path of a folder that keeps subscriptions."""
+    return isinstance(path, str | os.PathLike) and Path(path, MANIFEST).is_file()

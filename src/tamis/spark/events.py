@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import types as sql
 
+from tamis.core.arguments import is_store
 from tamis.core.errors import SubscriptionId, UsageError
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.events.answers import EventAnswers
 from tamis.events.checks import ObjectWarning
+from tamis.events.live import EventMatcher
 from tamis.events.matcher import CompiledEventMatcher
 from tamis.events.model import By
 from tamis.events.subscriptions import EventSubscriptions
@@ -169,6 +171,9 @@ def event_subscriptions(
         if interfaces is not None:
             raise UsageError("give interfaces to EventSubscriptions, which has them already")
         return subscriptions
+    if is_store(subscriptions):
+        with EventMatcher.open(cast(str, subscriptions), read_only=True) as live:
+            return live.compiled()
     return EventSubscriptions(given_items(subscriptions), interfaces=interfaces)
 
 

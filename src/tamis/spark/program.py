@@ -24,12 +24,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from tamis.core.arguments import is_store
 from tamis.core.array_file import MAGIC, file_identity
 from tamis.core.errors import (
     OtherVersion,
@@ -47,6 +48,7 @@ from tamis.language.subscriptions import (
     check_not_given,
     read_namespaces,
 )
+from tamis.matching.live import Matcher
 from tamis.matching.matcher import CompiledMatcher, compile_subscriptions, load_matcher
 from tamis.matching.saved import cache_path
 
@@ -330,7 +332,13 @@ def is_program(path: Path) -> bool:
 # -- from subscriptions of any kind ----------------------------------------------------------------
 
 SubscriptionSet = (
-    ProgramArtifact | CompiledMatcher | Subscriptions | SubscriptionItems | DataFrame | str
+    ProgramArtifact
+    | CompiledMatcher
+    | Matcher
+    | Subscriptions
+    | SubscriptionItems
+    | DataFrame
+    | str
 )
 """What may be given as subscriptions; a ``str`` or path names a file of them."""
 
@@ -351,9 +359,10 @@ def program(
 
             * a mapping, pairs, or a :class:`tamis.Subscriptions`;
             * the path of a file of them (see ``Subscriptions.from_file``), of Parquet (a file or a
-              folder) or of a saved program;
+              folder), of a saved program, or of a folder that keeps them (:meth:`Matcher.open`);
             * a DataFrame, which is collected: ``spark.table("subscriptions")``;
-            * what :func:`tamis.compile` makes of them, with an engine and limits of choice.
+            * what :func:`tamis.compile` makes of them, with an engine and limits of choice, or a
+              :class:`tamis.Matcher`, as it is now.
 
             DataFrames and Parquet have columns ``id`` (string or integer) and ``expression``.
         namespaces, default_namespace, unsupported, skip_bad: as for :class:`tamis.Subscriptions`,
@@ -377,6 +386,11 @@ def program(
         return subscriptions
     if isinstance(subscriptions, str | os.PathLike) and is_program(Path(subscriptions)):
         subscriptions = load_matcher(subscriptions)
+    elif is_store(subscriptions):
+        with Matcher.open(cast(str, subscriptions), read_only=True) as live:
+            subscriptions = live.compiled()
+    elif isinstance(subscriptions, Matcher):
+        subscriptions = subscriptions.compiled()
     if isinstance(subscriptions, CompiledMatcher):
         check_not_given(namespaces, default_namespace, unsupported)
         matcher = subscriptions

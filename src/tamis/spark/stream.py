@@ -16,7 +16,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -28,6 +28,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from tamis.core.arguments import is_store
 from tamis.core.errors import TamisError, UnwritableOutput, UsageError
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import NO_DOCUMENTS, list_folder
@@ -61,7 +62,7 @@ _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour|day)s?")
 
 
 class Reloading:
-    """Subscriptions of a file, read again when it was changed or replaced.
+    """Subscriptions of a file or a folder, read again when it was changed or replaced.
 
     ``read`` makes a program of the file; by default :func:`tamis.spark.program` does. If a later
     version cannot be used, a warning says so, and the one before stays.
@@ -91,12 +92,15 @@ class Reloading:
 
     def _state(self) -> tuple[int, ...] | None:
         try:
-            found = self._path.stat()
+            if is_store(self._path):  # which changes append to, or replace the files of
+                files = [path.stat() for path in sorted(self._path.iterdir())]
+            else:
+                files = [self._path.stat()]
         except OSError:
             return None
-        if not stat.S_ISREG(found.st_mode):  # to read a pipe may never end
+        if not all(stat.S_ISREG(each.st_mode) for each in files):  # to read a pipe may never end
             return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
+        return tuple(chain.from_iterable((f.st_ino, f.st_size, f.st_mtime_ns) for f in files))
 
 
 def stream(  # noqa: PLR0913 - what may be asked

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as sql
 
+from tamis.core.arguments import is_store
 from tamis.core.errors import (
     BadSubscriptions,
     DocumentError,
@@ -110,6 +111,9 @@ def _read(
     default_namespace: str | None,
     limits: Limits,
 ) -> Transformer:
+    if is_store(subscriptions):
+        with Transformer.open(cast(str, subscriptions), read_only=True) as live:
+            return live
     items = given_items(subscriptions, folders=False)
     given: Mapping[SubscriptionId, Text]
     if isinstance(items, Path):

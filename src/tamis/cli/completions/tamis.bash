@@ -3,6 +3,8 @@ _tamis() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command='' words=''
     [ "$COMP_CWORD" -gt 1 ] && command=${COMP_WORDS[1]}
+    [ "$command" = subscriptions ] && [ "$COMP_CWORD" -gt 2 ] &&
+        command="$command ${COMP_WORDS[2]}"
     [ "$command" = hardware ] && [ "$COMP_CWORD" -gt 2 ] &&
         command="$command ${COMP_WORDS[2]}"
     [ "$command" = workload ] && [ "$COMP_CWORD" -gt 2 ] &&
@@ -15,6 +17,9 @@ _tamis() {
         'match-events --by') words='subscription filter interface' ;;
         'transform --declared-encoding') words='check ignore' ;;
         'compile --unsupported') words='refuse slow' ;;
+        'subscriptions create --kind') words='xpath events transform' ;;
+        'subscriptions create --engine') words='auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda' ;;
+        'subscriptions create --unsupported') words='refuse slow' ;;
         'check --declared-encoding') words='check ignore' ;;
         'check --unsupported') words='refuse slow' ;;
         'check --against') words='lxml' ;;
@@ -43,7 +48,7 @@ _tamis() {
     if [ -z "$words" ]; then
         case "$command" in
             '')
-                words='match match-events transform compile check select explain run schema hardware workload completion'
+                words='match match-events transform compile subscriptions check select explain run schema hardware workload completion'
                 [[ $current == -* ]] && words='-V --version --help -h' ;;
             'match')
                 words=''
@@ -57,6 +62,24 @@ _tamis() {
             'compile')
                 words=''
                 [[ $current == -* ]] && words='-s --subscriptions --output --namespaces --ns --default-ns --unsupported --skip-bad --warm --recursive --glob --concatenated --limit --help -h' ;;
+            'subscriptions')
+                words='create add remove list compact'
+                [[ $current == -* ]] && words='--help -h' ;;
+            'subscriptions create')
+                words=''
+                [[ $current == -* ]] && words='--kind -s --subscriptions --namespaces --ns --default-ns --dtd --root --catalog --dtd-trust --engine --unsupported --limit --help -h' ;;
+            'subscriptions add')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --id --expression --replace --help -h' ;;
+            'subscriptions remove')
+                words=''
+                [[ $current == -* ]] && words='--help -h' ;;
+            'subscriptions list')
+                words=''
+                [[ $current == -* ]] && words='--output --help -h' ;;
+            'subscriptions compact')
+                words=''
+                [[ $current == -* ]] && words='--help -h' ;;
             'check')
                 words=''
                 [[ $current == -* ]] && words='-s --subscriptions --namespaces --ns --default-ns --declared-encoding --unsupported --dtd --root --catalog --against --recursive --glob --concatenated --limit --events --help -h' ;;

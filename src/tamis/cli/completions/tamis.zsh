@@ -344,6 +344,75 @@ _tamis_check() {
         '*:DOCUMENT:_files' \
         && return
 }
+_tamis_subscriptions_compact() {
+    _arguments -s -S \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        ':FOLDER:_files' \
+        && return
+}
+_tamis_subscriptions_list() {
+    _arguments -s -S \
+        '(--output)--output=[Write the results to this file instead of standard output]:FILE:_files' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        ':FOLDER:_files' \
+        && return
+}
+_tamis_subscriptions_remove() {
+    _arguments -s -S \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        ':FOLDER:_files' \
+        '*:ID: ' \
+        && return
+}
+_tamis_subscriptions_add() {
+    _arguments -s -S \
+        '(-s --subscriptions)-s[A file with subscriptions]:FILE|DIR: ' \
+        '(-s --subscriptions)--subscriptions=[A file with subscriptions]:FILE|DIR: ' \
+        '(--id)--id=[The id of a single subscription]:ID: ' \
+        '(--expression)--expression=[Its expression]:TEXT: ' \
+        '(--replace)--replace[Replace the subscriptions whose ids are there]' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        ':FOLDER:_files' \
+        && return
+}
+_tamis_subscriptions_create() {
+    _arguments -s -S \
+        '(--kind)--kind=[xpath]:value:(xpath events transform)' \
+        '(-s --subscriptions)-s[A file with subscriptions]:FILE|DIR: ' \
+        '(-s --subscriptions)--subscriptions=[A file with subscriptions]:FILE|DIR: ' \
+        '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
+        '*--ns=[Declare one prefix for expressions]:PREFIX=URI: ' \
+        '(--default-ns)--default-ns=[The namespace of element names without a prefix in expressions]:URI: ' \
+        '(--dtd)--dtd=[The DTD of the documents (*.dtd)]:FILE:_files' \
+        '(--root)--root=[The root element of documents]:NAME: ' \
+        '*--catalog=[A folder with files that the DTD refers to]:FOLDER:_files' \
+        '(--dtd-trust)--dtd-trust[Assume that every document is valid]' \
+        '(--engine)--engine=[The engine]:NAME:(auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda)' \
+        '(--unsupported)--unsupported=[What to do with XPath that Tamis does not support]:value:(refuse slow)' \
+        '*--limit=[Change a limit on the size or cost of subscriptions and documents]:NAME=VALUE: ' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        ':FOLDER:_files' \
+        && return
+}
+_tamis_subscriptions() {
+    _arguments -C \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        '1:command:((create\:"Make a folder that keeps subscriptions" add\:"Add subscriptions to a folder" remove\:"Remove subscriptions from a folder" list\:"Print the subscriptions of a folder" compact\:"Compile the subscriptions of a folder together"))' \
+        '*::argument:->arguments'
+    [ "$state" = arguments ] && case $words[1] in
+        create) _tamis_subscriptions_create ;;
+        add) _tamis_subscriptions_add ;;
+        remove) _tamis_subscriptions_remove ;;
+        list) _tamis_subscriptions_list ;;
+        compact) _tamis_subscriptions_compact ;;
+    esac
+}
 _tamis_compile() {
     _arguments -s -S \
         '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE:_files' \
@@ -436,13 +505,14 @@ _tamis() {
         '(-V --version)--version[Print the version and exit]' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
-        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" compile\:"Compile subscriptions and save the program" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" hardware\:"Generate circuits from subscriptions" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
+        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" compile\:"Compile subscriptions and save the program" subscriptions\:"Keep subscriptions in a folder" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" hardware\:"Generate circuits from subscriptions" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
         '*::argument:->arguments'
     [ "$state" = arguments ] && case $words[1] in
         match) _tamis_match ;;
         match-events) _tamis_match_events ;;
         transform) _tamis_transform ;;
         compile) _tamis_compile ;;
+        subscriptions) _tamis_subscriptions ;;
         check) _tamis_check ;;
         select) _tamis_select ;;
         explain) _tamis_explain ;;

@@ -232,6 +232,14 @@ class LiveSet(ABC, Generic[E, C, S]):
             found = self._find(id)
         return None if found is None else found.expression
 
+    def entries(self) -> Iterator[E]:
+        """The subscriptions as they are now, in the order of the results."""
+        with self._lock:
+            segments, new = list(self._segments), list(self._new.values())
+        for segment in segments:
+            yield from map(segment.compiled.entry, segment.left().tolist())
+        yield from new
+
     @property
     def version(self) -> int:
         """How many changes there were; a snapshot has the version that it is of."""

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arguments import MANIFEST
 from tamis.core.array_file import open_arrays, replacing, sync_folder, write_arrays
 from tamis.core.errors import DamagedProgram, ProgramError, StoreError, UnwritableOutput
 from tamis.core.index.columns import TEXT_ARRAYS, Ids, Texts, packed_texts
@@ -36,7 +37,6 @@ from tamis.core.index.segments import Segment
 
 log = logging.getLogger("tamis")
 
-MANIFEST = "tamis.store"
 _LOCK = "lock"
 _VERSION = 1
 _JOURNAL_MAX = 4 << 20
@@ -290,8 +290,8 @@ def _locked(folder: Path) -> Any:
     return lock
 
 
-def read_manifest(folder: Path, kind: str) -> Manifest:
-    """The manifest of a store, if it is of a kind."""
+def read_manifest(folder: Path, kind: str | None) -> Manifest:
+    """The manifest of a store, if it is of a kind, or of any."""
     path = folder / MANIFEST
     try:
         found = json.loads(path.read_bytes())
@@ -304,7 +304,7 @@ def read_manifest(folder: Path, kind: str) -> Manifest:
         raise StoreError("it was changed since it was written, and cannot be read", str(path))
     if version != _VERSION:
         raise StoreError(f"it is of version {version}, made by another Tamis", str(path))
-    if manifest.kind != kind:
+    if kind not in (None, manifest.kind):
         raise StoreError(f"its subscriptions are of the kind {manifest.kind!r}", str(folder))
     return manifest
 
