@@ -28,28 +28,14 @@ STREAM = 100
 
 
 class Documents:
-    """Expressions on a DTD with recursive elements, a fifth of which compare; small documents."""
+    """Paths of two to five of 60 names, of which a fifth compare; documents of some 3 KB."""
 
     count = 1_000_000
 
     def __init__(self) -> None:
-        import tamis_workload as made  # noqa: PLC0415 - timed as "import"
-        from benchmarks.programs.generate import MANUAL  # noqa: PLC0415
-        from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
-        from tamis.schema.reader import parse_dtd  # noqa: PLC0415
-
-        graph = SchemaGraph.of(parse_dtd(MANUAL))
-        plain = made.QueryOptions(depth=(3, 12))
-        compared = made.QueryOptions(depth=(3, 9), predicates=1, values=made.Values(1_000))
-        count = self.count + 20 * CHANGES + 2 * int(SECONDS * sum(RATES.values()))
-        every = [
-            *made.queries_from_dtd(graph, count * 4 // 5, options=plain),
-            *made.queries_from_dtd(graph, count // 5, options=compared),
-        ]
-        Random(1).shuffle(every)
-        self.subscriptions: Iterator[str] = iter(every)
-        documents = made.Documents(graph, records=200, seed=1)
-        self.inputs = [documents.document(number) for number in range(200)]
+        random = Random(1)
+        self.subscriptions = iter(lambda: _path(random), None)
+        self.inputs = [f"<r>{_elements(random, 8, 0)}</r>" for _ in range(200)]
 
     @staticmethod
     def live(subscriptions: dict[int, str]) -> Any:
@@ -88,6 +74,21 @@ class Events:
         import tamis  # noqa: PLC0415
 
         return tamis.compile_events(subscriptions)
+
+
+def _path(random: Random) -> str:
+    steps = (f"{random.choice(('/', '/', '//'))}e{random.randrange(60)}" for _ in range(5))
+    path = "".join(islice(steps, random.randrange(2, 6)))
+    return f"{path}[@v = {random.randrange(100)}]" if random.random() < 0.2 else path
+
+
+def _elements(random: Random, count: int, depth: int) -> str:
+    names = [f"e{random.randrange(60)}" for _ in range(count)]
+    return "".join(
+        f"<{name} v='{random.randrange(100)}'>"
+        f"{_elements(random, random.randrange(4) if depth < 5 else 0, depth + 1)}</{name}>"
+        for name in names
+    )
 
 
 def _filter(random: Random) -> str:

@@ -36,6 +36,7 @@ def test_all_experiments_can_be_read() -> None:
         "gpu-ablations",
         "gpu-events",
         "gpu-twigs",
+        "live",
         "matching",
         "nodes",
         "schema",
