@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from tamis.core.limits import Limits
     from tamis.events.live import EventMatcher
-    from tamis.events.matcher import CompiledEventMatcher, compile_events
+    from tamis.events.matcher import compile_events
     from tamis.language.subscriptions import Subscriptions
     from tamis.matching.live import Matcher
     from tamis.matching.match import Match
@@ -38,7 +38,6 @@ logging.getLogger("tamis").addHandler(logging.NullHandler())  # silent unless as
 
 __all__ = [
     "BadSubscriptions",
-    "CompiledEventMatcher",
     "CompiledMatcher",
     "DocumentError",
     "EventMatcher",
@@ -61,7 +60,6 @@ __getattr__ = importing(
     __name__,
     {
         "BadSubscriptions": "core.errors",
-        "CompiledEventMatcher": "events.matcher",
         "CompiledMatcher": "matching.matcher",
         "DocumentError": "core.errors",
         "EventMatcher": "events.live",

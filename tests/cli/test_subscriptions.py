@@ -69,6 +69,10 @@ def test_events_and_transformations(tmp_path: Path, document: Path) -> None:
     tamis("subscriptions", "add", alarms, "--id", "odd", "--expression", "temp >", exit_code=2)
     listed = lines(tamis("subscriptions", "list", alarms))
     assert [line["interface"] for line in listed] == ["i", "i"]
+    tamis("subscriptions", "add", alarms, "--id", "own", "--expression", "gust > 1")
+    given.write_text(tamis("subscriptions", "list", alarms).stdout)
+    tamis("subscriptions", "add", alarms, "--replace", "--subscriptions", given)
+    tamis("subscriptions", "remove", alarms, "own")
     for by, expected in (("subscription", ["hot", "storm"]), ("interface", ["i"])):
         found = tamis("match-events", "--subscriptions", alarms, "--by", by, events)
         assert lines(found)[0]["matches"] == expected
@@ -92,7 +96,10 @@ def test_wrong_usage(tmp_path: Path, document: Path) -> None:
     tamis("subscriptions", "add", folder, "--id", "x", exit_code=2)
     said = tamis("match", "--ns", "p=q", "--subscriptions", folder, document, exit_code=2).stderr
     assert "give them to tamis subscriptions create" in said
-    other = tmp_path / "other"
+    other, bad = tmp_path / "other", tmp_path / "bad.tsv"
+    bad.write_text("b\t//[\n")
+    tamis("subscriptions", "create", other, "--subscriptions", bad, exit_code=2)
+    tamis("subscriptions", "remove", folder, "9" * 5000, exit_code=2)
     for options in (
         ("--kind", "events", "--ns", "p=q"),
         ("--kind", "transform", "--engine", "nfa"),

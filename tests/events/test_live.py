@@ -199,3 +199,24 @@ def test_versions_and_pickles() -> None:
     again = pickle.loads(pickle.dumps(live.compiled()))
     assert list(again.match({"a": 1, "b": 1}, by="interface")) == ["i", 2]
     assert list(before.match({"a": 1, "b": 1})) == [1]
+
+
+def test_names_of_removed_subscriptions_may_have_any_value() -> None:
+    live = tamis.EventMatcher({"a": "x > 1", "b": "y > 1"})
+    event = {"x": 5, "y": [1]}
+    with pytest.raises(tamis.TamisError):
+        live.match(event)
+    live.remove("b")
+    assert list(live.match(event)) == ["a"]
+    live.compact()
+    assert list(live.match(event)) == ["a"]
+
+
+def test_interfaces_are_in_the_order_of_a_fresh_compile() -> None:
+    given = dict.fromkeys("abc", "x > 1")
+    interfaces = {"a": "I1", "b": "I2", "c": "I1"}
+    live = tamis.EventMatcher(EventSubscriptions(given, interfaces=interfaces))
+    live.remove("a")
+    assert list(live.match({"x": 5}, by="interface")) == ["I2", "I1"]
+    live.remove("c")
+    assert list(live.snapshot().interface_ids) == ["I2"]

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tamis
 from tamis.core.errors import MalformedEvent, OtherVersion
-from tamis.events.matcher import EventMatcher
+from tamis.events.matcher import CompiledEventMatcher
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.spark import match_events
 from tamis.spark.events import AnswerEvents, EventArtifact, EventSpec, event_subscriptions
@@ -55,7 +55,7 @@ def rows(answers: DataFrame) -> list[tuple[object, ...]]:
 
 
 def in_a_task(
-    batches: list[pa.RecordBatch], given: EventMatcher, form: EventSpec, kept: list[str]
+    batches: list[pa.RecordBatch], given: CompiledEventMatcher, form: EventSpec, kept: list[str]
 ) -> pa.Table:
     """What a worker answers, without Spark."""
     names = [*kept, *(name for name in batches[0].schema.names if name not in kept)]
@@ -211,7 +211,7 @@ def test_structs_whose_fields_are_asked_for_are_told(
     ]
 
 
-def small_limits(subscriptions: dict[str, str]) -> EventMatcher:
+def small_limits(subscriptions: dict[str, str]) -> CompiledEventMatcher:
     return tamis.compile_events(subscriptions, limits=tamis.Limits(event_string_bytes=5))
 
 
@@ -309,7 +309,7 @@ def test_subscriptions_of_every_kind(df: DataFrame, spark: SparkSession, tmp_pat
 # -- drawn, and compared with this process ---------------------------------------------------------
 
 
-def drawn(strings: float, events: int) -> tuple[EventMatcher, list[dict[str, object]]]:
+def drawn(strings: float, events: int) -> tuple[CompiledEventMatcher, list[dict[str, object]]]:
     """The matcher and the events of a small workload of which much matches."""
     workload = EventWorkload(
         interfaces=5, filters=(150, 200), constraints=(1, 3), attributes=(2, 6), names=12,
@@ -332,7 +332,7 @@ def drawn(strings: float, events: int) -> tuple[EventMatcher, list[dict[str, obj
     return matcher, found
 
 
-def as_table(matcher: EventMatcher, events: list[dict[str, object]]) -> pa.Table:
+def as_table(matcher: CompiledEventMatcher, events: list[dict[str, object]]) -> pa.Table:
     columns = {name: [event.get(name) for event in events] for name in matcher.table.names}
     return pa.table({"event": list(range(len(events)))} | columns)
 
@@ -399,7 +399,7 @@ def test_errors_may_end_a_task() -> None:
 
 
 def test_set_versions_say_what_matches() -> None:
-    def version(given: EventMatcher | EventSubscriptions) -> str:
+    def version(given: CompiledEventMatcher | EventSubscriptions) -> str:
         return EventArtifact.of(given).set_version
 
     given = EventSubscriptions({"x": "a > 1", 2: "b exists"})

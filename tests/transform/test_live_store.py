@@ -49,3 +49,18 @@ def test_what_was_read_with_other_namespaces_is_kept_as_it_was_read(tmp_path: Pa
         live.add("x", read)
     with tamis.Transformer.open(tmp_path) as live:
         assert live.ids == ()
+
+
+def test_a_default_namespace_changes_what_was_read(tmp_path: Path) -> None:
+    from tamis.language.flwr import parse_transformation  # noqa: PLC0415
+
+    given = {"namespaces": {"p": "u"}, "default_namespace": "d"}
+    read = parse_transformation("<r>{ for $b in //p:a return $b/c }</r>", {"p": "u"})
+    with tamis.Transformer.open(tmp_path, **given) as live, pytest.raises(UsageError):
+        live.add("a", read)
+
+
+def test_ids_are_those_of_other_sets() -> None:
+    for id in ("", "a\nb", "\ud83d"):
+        with pytest.raises(tamis.BadSubscriptions):
+            tamis.Transformer({id: "<r>{ for $b in //a return $b }</r>"})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tamis
@@ -108,11 +109,17 @@ def create(  # noqa: PLR0913, PLR0917 - one for each option
         settings["engine"] = engine
     if kind == "xpath":
         settings["unsupported"] = unsupported
-    with getattr(tamis, args.KINDS[kind]).open(folder, **settings) as live:
-        if subscriptions is not None:
-            live.add_many(subscriptions, durable=True)
-            live.compact()
-        say(f"{folder}: {len(live):,} subscriptions")
+    is_new = not folder.exists()
+    try:
+        with getattr(tamis, args.KINDS[kind]).open(folder, **settings) as live:
+            if subscriptions is not None:
+                live.add_many(subscriptions, durable=True)
+                live.compact()
+            say(f"{folder}: {len(live):,} subscriptions")
+    except BaseException:
+        if is_new:
+            rmtree(folder, ignore_errors=True)
+        raise
 
 
 def add(
@@ -154,8 +161,9 @@ def _found(live: Any, id: str) -> SubscriptionId:
     """An id as it is there: *.ndjson may have numbers."""
     if id in live:
         return id
-    if id.removeprefix("-").isascii() and id.removeprefix("-").isdigit() and int(id) in live:
-        return int(id)
+    with suppress(ValueError):  # of what is no number
+        if id.isascii() and int(id) in live:
+            return int(id)
     raise UnknownSubscription(id=id)
 
 
@@ -163,11 +171,11 @@ def list(folder: Folder, output: args.Output = None) -> None:
     """Print one JSON object per subscription, in the order of the results: *.ndjson of them."""
     with args.open_store(folder) as live, open_results(output) as results:
         key = "query" if live.KIND == "transform" else "expression"
+        snapshot = live.snapshot() if live.KIND == "events" else None
+        has_interfaces = snapshot is not None and snapshot.interface_ids is not snapshot.ids
         for entry in live.entries():
             line = {"id": entry.id, key: entry.expression}
-            if getattr(entry, "interface", entry.id) != entry.id:
-                line["interface"] = entry.interface
-            results.write(line)
+            results.write(line | {"interface": entry.interface} if has_interfaces else line)
 
 
 def compact(folder: Folder) -> None:

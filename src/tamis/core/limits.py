@@ -5,7 +5,7 @@ Reaching a bound is an error that names it, for the document or the subscription
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 from tamis.core.errors import UsageError
 
@@ -84,7 +84,8 @@ class Limits:
         >>> Limits(depth=100).changed()
         {'depth': 100}
         """
-        return {name: it for name, it in asdict(self).items() if it != getattr(Limits, name)}
+        found = ((field.name, getattr(self, field.name), field.default) for field in fields(self))
+        return {name: value for name, value, default in found if value != default}
 
     def __post_init__(self) -> None:
         for field in fields(self):

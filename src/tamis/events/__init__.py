@@ -13,13 +13,19 @@ from tamis.core.lazy import importing
 if TYPE_CHECKING:
     from tamis.events.answers import EventMatch
     from tamis.events.live import EventMatcher
+    from tamis.events.matcher import CompiledEventMatcher
     from tamis.events.subscriptions import EventSubscriptions
 
-__all__ = ["EventMatch", "EventMatcher", "EventSubscriptions"]
+__all__ = ["CompiledEventMatcher", "EventMatch", "EventMatcher", "EventSubscriptions"]
 
 __getattr__ = importing(
     __name__,
-    {"EventMatch": "answers", "EventMatcher": "live", "EventSubscriptions": "subscriptions"},
+    {
+        "CompiledEventMatcher": "matcher",
+        "EventMatch": "answers",
+        "EventMatcher": "live",
+        "EventSubscriptions": "subscriptions",
+    },
 )
 
 

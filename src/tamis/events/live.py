@@ -15,6 +15,7 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.encode import Encoder
 from tamis.events.matcher import CompiledEventMatcher, EventSnapshot, MatchesEvents, compile_events
 from tamis.events.saved import KIND, load_events, save_events
+from tamis.events.segmented import names_left
 from tamis.events.subscriptions import EventSubscription, EventSubscriptions
 from tamis.language.constraints import parse_filters
 from tamis.language.entries import SubscriptionItems
@@ -115,10 +116,8 @@ class EventMatcher(
     def _snapshot_of(
         self, segments: Sequence[Segment[CompiledEventMatcher]], version: int
     ) -> EventSnapshot:
-        names = dict.fromkeys(
-            name for each in segments for name in each.compiled.subscriptions.table.names
-        )
-        if names.keys() - set(self._encoder.names):
+        names = dict.fromkeys(name for each in segments for name in names_left(each))
+        if names.keys() != set(self._encoder.names):  # others may have any value
             self._encoder = Encoder(tuple(names), self.limits)
         programs = [Segment(each.compiled.program, each.is_removed) for each in segments]
         return EventSnapshot(programs, self._encoder, version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment, SnapshotIds
 from tamis.events.join import InterfaceNumbers
-from tamis.events.model import By, EventBatch, Owners
+from tamis.events.model import By, EventBatch, FilterTable, Owners
 from tamis.events.planner import Engine, Searcher
 from tamis.events.subscriptions import EventSubscriptions
 
@@ -92,7 +92,13 @@ class Segmented:
         if all(one.interface_ids is one.ids for one in every):
             return None
         numbers = InterfaceNumbers()
-        found = [numbers.of(list(one.interface_ids)) for one in every]
+        found: list[Int64] = []
+        for segment, one in zip(self._segments, every, strict=True):
+            own, firsts = np.unique(one.table.interfaces[segment.left()], return_index=True)
+            met = own[np.argsort(firsts)]
+            own_numbers = np.full(one.table.interface_count, -1)
+            own_numbers[met] = numbers.of(one.interface_ids.take(met))
+            found.append(own_numbers)
         return numbers.ids(), found
 
     def match(self, batch: EventBatch, by: By) -> MatchSet:
@@ -129,6 +135,16 @@ class Segmented:
             return events, numbers + self.ids.firsts[index]
         interfaces = numbers if asked == "interface" else one.table.interfaces[numbers]
         return events, self._interfaces[1][index][interfaces]
+
+
+def names_left(segment: Segment[Any]) -> Sequence[str]:
+    """The names of attributes that subscriptions of a segment have which are there."""
+    table: FilterTable = segment.compiled.subscriptions.table
+    if segment.is_removed is None:
+        return table.names
+    is_left = np.repeat(~segment.is_removed[table.subscriptions], np.diff(table.starts))
+    used = np.bincount(table.constraint_names[is_left], minlength=len(table.names))
+    return [table.names[number] for number in np.flatnonzero(used).tolist()]
 
 
 def _within(batch: EventBatch, numbers: Int32) -> EventBatch:

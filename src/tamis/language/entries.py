@@ -219,13 +219,19 @@ def bad_ids(entries: Entries) -> Iterator[tuple[int, SubscriptionIdError]]:
         if first >= 0:
             where = "" if entries.lines is None else f", first in line {entries.lines[first]}"
             problem = f"the id is used twice{where}: ids must be unique"
-        elif isinstance(id, int) or (id and id.isprintable()):
-            continue
-        elif not id:
-            problem = "the id is empty"
         else:
-            problem = "the id has a tab, a newline or another character that cannot be printed"
-        yield number, SubscriptionIdError(problem)
+            problem = problem_of(id)
+        if problem:
+            yield number, SubscriptionIdError(problem)
+
+
+def problem_of(id: SubscriptionId) -> str:
+    """Why an id cannot be used, or ""."""
+    if isinstance(id, int) or (id and id.isprintable()):
+        return ""
+    if not id:
+        return "the id is empty"
+    return "the id has a tab, a newline or another character that cannot be printed"
 
 
 def _suspects(entries: Entries) -> Iterator[tuple[int, SubscriptionId, int]]:

@@ -143,8 +143,11 @@ def read_entries(
     options: ParseOptions,
     known: Mapping[str, Query],
     progress: Progress | None = None,
+    warns: bool = True,
 ) -> tuple[Int64, Queries, Int32, tuple[SubscriptionError, ...]]:
     """Read all entries; ``known`` are expressions that were read before.
+
+    ``warns`` says whether odd ones are told in the log.
 
     Returns the numbers of the entries that can be used, the queries of these, the number of each
     one's query, and the errors of the others, in their order.
@@ -172,6 +175,8 @@ def read_entries(
             numbers[number] = rest.read(expression)
         except SubscriptionError as error:
             refuse(number, error)
+            continue
+        if not warns:
             continue
         if expression in rest.filters:
             filters.append(number)

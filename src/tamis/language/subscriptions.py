@@ -169,10 +169,14 @@ class Subscriptions:
             raise BadSubscriptions(self.errors)
 
     def _read(
-        self, entries: Entries, known: Mapping[str, Query], progress: Progress | None = None
+        self,
+        entries: Entries,
+        known: Mapping[str, Query],
+        progress: Progress | None = None,
+        warns: bool = True,
     ) -> None:
         kept, self.queries, self.query_numbers, self.errors = read_entries(
-            entries, self.options, known, progress
+            entries, self.options, known, progress, warns
         )
         self.ids: Ids = entries.ids.part(kept).compact()
 
@@ -189,7 +193,7 @@ class Subscriptions:
         ids = Ids.joined([*(each for each, _ in before), Ids.of(entry.id for entry in entries)])
         own = Texts.of(entry.expression for entry in entries)
         texts = Texts.joined([*(each for _, each in before), own])
-        result._read(Entries(ids, texts, None, []), known)
+        result._read(Entries(ids, texts, None, []), known, warns=False)
         return result
 
     @classmethod

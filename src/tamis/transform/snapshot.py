@@ -61,9 +61,12 @@ class Message(NamedTuple):
 class TransformingSubscription:
     """A subscription, as its messages are made."""
 
-    def __init__(self, id: SubscriptionId, transformation: Transformation) -> None:
+    def __init__(
+        self, id: SubscriptionId, transformation: Transformation, is_text: bool = True
+    ) -> None:
         self.id = id
         self.transformation = transformation
+        self.is_text = is_text  # else the caller parsed it
 
     @property
     def expression(self) -> str:

@@ -17,7 +17,7 @@ from tamis.core.errors import (
 from tamis.core.index.durable import DurableSet
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import declared_namespaces
-from tamis.language.entries import given_pairs
+from tamis.language.entries import given_pairs, problem_of
 from tamis.language.flwr import Transformation, parse_transformation, read_transformations
 from tamis.transform.planner import Planner, Plans
 from tamis.transform.shapes import task_of
@@ -135,7 +135,7 @@ class Transformer(
 
     def _written(self, entry: TransformingSubscription) -> str:
         given = entry.transformation
-        if not given.namespaces or not dict(given.namespaces).items() <= self._namespaces.items():
+        if not entry.is_text:
             try:
                 is_same = parse_transformation(given.text, self._namespaces, self.limits) == given
             except SubscriptionError:
@@ -166,10 +166,13 @@ class Transformer(
 
     def _entry(self, id: SubscriptionId, text: Text) -> TransformingSubscription:
         """A subscription, or why it cannot be used."""
+        if problem := problem_of(id):
+            raise SubscriptionIdError(problem)
+        is_text = isinstance(text, str)
         if isinstance(text, str):
             text = parse_transformation(text, self._namespaces, self.limits)
         self._planner.check(task_of(text))
-        return TransformingSubscription(id, text)
+        return TransformingSubscription(id, text, is_text)
 
     def _read(self, given: Given) -> tuple[list[TransformingSubscription], list[SubscriptionError]]:
         """The subscriptions that can be used, and the errors of the others."""

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -423,3 +424,81 @@ def test_records_of_any_size(tmp_path: Path) -> None:
         journal.append(json.dumps(change).encode())
     journal.close()
     assert read_journal(path) == ([{"put": [], "gone": []}, many], journal.size, journal.size)
+
+
+def test_an_emptied_segment_between_others_doubles_nothing() -> None:
+    live = Words()
+    for letter, count in (("b", 300), ("e", 140), ("c", 64)):
+        live.add_many({f"{letter}{n}": "word" for n in range(count)})
+        live.snapshot()
+    for number in range(140):
+        live.remove(f"e{number}")
+    for number in range(180):
+        live.remove(f"b{number}")
+    live.add_many({f"d{n}": "word" for n in range(64)})
+    live.snapshot()
+    live.add("z", "word")
+    assert len(contents(live)) == len(set(live.ids)) == len(live) == 249
+
+
+def test_a_relative_folder_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "y").mkdir()
+    monkeypatch.chdir(tmp_path / "x")
+    with Words.open("set") as live:
+        live.add("a", "word")
+        monkeypatch.chdir(tmp_path / "y")
+        live.compact()
+    assert not (tmp_path / "y" / "set").exists()
+    with Words.open(tmp_path / "x" / "set") as live:
+        assert live.ids == ("a",)
+
+
+def test_a_fork_lets_nobody_in(tmp_path: Path) -> None:
+    with Words.open(tmp_path / "set") as live:
+        if (child := os.fork()) == 0:
+            try:
+                live.close()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        with pytest.raises(StoreError, match="in use by another process"):
+            Words.open(tmp_path / "set")
+        live.add("b", "word", durable=True)
+
+
+def test_a_folder_that_was_replaced_is_not_written_to(tmp_path: Path) -> None:
+    live = Words.open(tmp_path / "set")
+    live.add("a", "word", durable=True)
+    shutil.rmtree(tmp_path / "set")
+    with pytest.raises(StoreError):
+        live.add("b", "word", durable=True)
+    with Words.open(tmp_path / "set") as other:
+        other.add("m", "word", durable=True)
+        for write in (live.compact, live.flush):
+            with pytest.raises(StoreError, match="was replaced"):
+                write()
+    live.close()
+    with Words.open(tmp_path / "set", read_only=True) as other:
+        assert other.ids == ("m",)
+
+
+def test_a_journal_that_no_manifest_names_is_replaced(tmp_path: Path) -> None:
+    Words.open(tmp_path / "set").close()
+    manifest = json.loads((tmp_path / "set" / "tamis.store").read_bytes())
+    (tmp_path / "set" / f"{manifest['next']:06}.journal").write_bytes(b"left there")
+    with Words.open(tmp_path / "set") as live:
+        live.add("a", "word")
+        live.compact()
+    with Words.open(tmp_path / "set") as live:
+        assert live.ids == ("a",)
+
+
+def test_open_takes_settings_alone(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="add them to the set"):
+        Words.open(tmp_path / "set", subscriptions={"a": "word"})
+    with pytest.raises(TypeError):
+        Words.open(tmp_path / "set", colour="red")
+    assert not (tmp_path / "set").exists()

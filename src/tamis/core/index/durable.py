@@ -94,6 +94,9 @@ class DurableSet(LiveSet[E, C, S]):
         path = checked_path(folder)
         if "\0" in str(path):
             raise UsageError(f"cannot open {str(path)!r}: a path has no NUL")
+        if "subscriptions" in settings:
+            raise UsageError("open() takes no subscriptions: add them to the set that it gives")
+        path = path.absolute()  # wherever the process works later
         store = Store(path, cls.KIND, lambda: cls(**settings)._settings(), read_only)
         try:
             known = cls._arguments(store.manifest.settings)
@@ -181,7 +184,10 @@ class DurableSet(LiveSet[E, C, S]):
     def _encoded(self, entries: Iterable[E]) -> str:
         if self._store is None:
             return ""
-        return json.dumps([(entry.id, self._written(entry)) for entry in entries])
+        try:
+            return json.dumps([(entry.id, self._written(entry)) for entry in entries])
+        except ValueError:
+            raise UsageError("an id has too many digits: a folder cannot keep it") from None
 
     def _write(self, put: str, gone: Sequence[SubscriptionId] = ()) -> None:
         if self._store is not None:

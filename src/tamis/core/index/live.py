@@ -289,6 +289,7 @@ class LiveSet(ABC, Generic[E, C, S]):
             with self._lock:
                 if self._snapshot is not None:
                     return self._snapshot
+                self._drop_empty()
                 kept, taken = self._to_compile()
                 new, version = list(self._new.values()), self._version
             segments = list(kept)
@@ -304,9 +305,7 @@ class LiveSet(ABC, Generic[E, C, S]):
                 if newest is not None and (taken or len(new) >= NEWEST_MAX or not kept):
                     self._replace(taken, new, newest)
                     self._newest = [], None
-                self._segments = [each for each in self._segments if len(each)] or self._segments[
-                    -1:
-                ]
+                self._drop_empty()
                 if self._version == version:
                     self._snapshot = snapshot
                 self._merge_beside()
@@ -341,6 +340,10 @@ class LiveSet(ABC, Generic[E, C, S]):
             taken.insert(0, kept.pop())
         return kept, taken
 
+    def _drop_empty(self) -> None:
+        """Forget segments of which all was removed; one stays, where there is nothing else."""
+        self._segments = [each for each in self._segments if len(each)] or self._segments[-1:]
+
     def _replace(self, old: Sequence[Segment[C]], new: Sequence[E], compiled: C) -> bool:
         """Put a segment in the place of others and of new subscriptions, if these are still there.
 
@@ -349,12 +352,13 @@ class LiveSet(ABC, Generic[E, C, S]):
         Args:
             old: adjacent segments, as they were when the compilation began; so is ``new``, behind.
         """
-        now = {id(segment.compiled): segment for segment in self._segments}
-        if any(id(segment.compiled) not in now for segment in old):
+        known = [id(segment.compiled) for segment in self._segments]
+        replaced = [id(segment.compiled) for segment in old]
+        place = known.index(replaced[0]) if replaced and replaced[0] in known else len(known)
+        if known[place : place + len(replaced)] != replaced:
             return False
         stale: list[SubscriptionId] = []
-        for segment in old:
-            later = now.pop(id(segment.compiled))
+        for segment, later in zip(old, self._segments[place:], strict=False):
             if later is not segment:
                 stale += segment.ids_removed(later)
         for entry in new:
@@ -365,8 +369,6 @@ class LiveSet(ABC, Generic[E, C, S]):
         result = Segment(compiled)
         if stale:
             result = result.without([compiled.ids.find(id) for id in stale])
-        compiled_before = [segment.compiled for segment in self._segments]
-        place = compiled_before.index(old[0].compiled) if old else len(compiled_before)
         self._segments[place : place + len(old)] = [result]
         return True
 

@@ -96,11 +96,12 @@ class Store:
             is_new = not (folder / MANIFEST).exists()
             if is_new:
                 self._check_empty()
+            made = settings() if is_new else {}  # an error leaves no folder
             self._lock = None if read_only else _locked(folder)
             try:
                 if is_new:
                     self._next = 1
-                    self._write(Manifest(kind, settings(), [], [], 1))
+                    self._write(Manifest(kind, made, [], [], 1))
                 self.manifest = read_manifest(folder, kind)
                 self._next = self.manifest.next
             except BaseException:
@@ -178,7 +179,17 @@ class Store:
     def sync(self) -> None:
         """Wait until all changes so far are durable."""
         if self._journal is not None:
+            self._check_ours()
             self._journal.sync()
+
+    def _check_ours(self) -> None:
+        """See that the folder is still the one that was opened."""
+        assert self._lock is not None
+        if not self.is_closed:
+            with self._errors():
+                ours, there = os.fstat(self._lock.fileno()), (self.folder / _LOCK).stat()
+            if (ours.st_dev, ours.st_ino) != (there.st_dev, there.st_ino):
+                raise StoreError("the folder was replaced since it was opened", str(self.folder))
 
     @property
     def is_due(self) -> bool:
@@ -187,16 +198,18 @@ class Store:
 
     def close(self) -> None:
         """Make all changes durable, and let others write."""
+        is_ours = self._process == os.getpid()  # a fork has files, and no part in the set
         with self.checkpointing:
             try:
-                if self._journal is not None and not self.is_closed:
+                if self._journal is not None and not self.is_closed and is_ours:
                     self._journal.sync()
             finally:
                 self.is_closed = True
                 if self._journal is not None:
                     self._journal.close()
                 if self._lock is not None and not self._lock.closed:
-                    fcntl.flock(self._lock, fcntl.LOCK_UN)  # forks have it open too
+                    if is_ours:
+                        fcntl.flock(self._lock, fcntl.LOCK_UN)  # forks have it open too
                     self._lock.close()
 
     # -- checkpoints, with ``checkpointing`` held --------------------------------------------------
@@ -204,13 +217,14 @@ class Store:
     def new_journal(self) -> Journal:
         """A journal that the manifest names, behind those that are there."""
         self.journal.check()
+        self._check_ours()
         return self._new_journal()
 
     def _new_journal(self) -> Journal:
         self._due += _JOURNAL_MAX  # until then, nobody tries again where this fails
         with self._errors():
             path = self.folder / f"{self._number():06}.journal"
-            path.touch(exist_ok=False)
+            path.write_bytes(b"")  # one that was left there is of no use
             sync_folder(self.folder)
             named = [*self.manifest.journals, path.name]
             self._write(self.manifest._replace(journals=named))
@@ -246,6 +260,7 @@ class Store:
                     write_segment(self.folder / name, compiled)
             files.append((weakref.ref(compiled), name))
             described.append({"file": name, "removed": _packed(segment.is_removed)})
+        self._check_ours()
         with self._errors():
             self._write(
                 self.manifest._replace(segments=described, journals=[self.journal.path.name])
