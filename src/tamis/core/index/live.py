@@ -306,7 +306,7 @@ class LiveSet(ABC, Generic[E, C, S]):
                     self._replace(taken, new, newest)
                     self._newest = [], None
                 self._drop_empty()
-                if self._version == version:
+                if self._version == version and all(each in self._segments for each in kept):
                     self._snapshot = snapshot
                 self._merge_beside()
             return snapshot
