@@ -27,7 +27,7 @@ _RATIO = 2
 _AT_ONCE_MAX = 256
 """Larger merges are left to a thread, so that no match waits long for one."""
 _SEGMENTS_MAX = 12
-"""With more segments, a match merges what it may, however long that takes."""
+"""With each segment more, a match may merge twice as much."""
 
 
 class Entry(Protocol):
@@ -330,7 +330,7 @@ class LiveSet(ABC, Generic[E, C, S]):
         taken: list[Segment[C]] = []
         merging = {id(each.compiled) for each in self._merging}
         total = len(self._new)
-        most = _AT_ONCE_MAX if len(kept) <= _SEGMENTS_MAX else 1 << 62
+        most = _AT_ONCE_MAX << max(0, len(kept) - _SEGMENTS_MAX)
         is_sealed = total >= NEWEST_MAX
         while is_sealed and kept and id(kept[-1].compiled) not in merging:
             size = len(kept[-1])
