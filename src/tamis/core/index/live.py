@@ -22,6 +22,8 @@ log = logging.getLogger("tamis.core.index.live")
 
 NEWEST_MAX = 64
 """The newest subscriptions, which are compiled again with each change, are fewer than this."""
+_BULK_MIN = 16
+"""So many subscriptions at least are read together."""
 _RATIO = 2
 """A segment is merged with those behind it where it is at most so many times as large."""
 _AT_ONCE_MAX = 256
@@ -174,9 +176,14 @@ class LiveSet(ABC, Generic[E, C, S]):
         self._change(subscriptions, may_replace=True, durable=durable)
 
     def _change(self, given: Any, *, may_replace: bool, durable: bool) -> None:
-        new, refused = self._read(given)
+        new: Iterable[E | None] = ()
+        refused: Sequence[SubscriptionError] = ()
+        if type(given) is dict and len(given) < _BULK_MIN:
+            new = [self._parsed(id, expression) for id, expression in given.items()]
+        if not new or None in new:
+            new, refused = self._read(given)
         errors = list(refused)
-        entries = {entry.id: entry for entry in new}
+        entries = {entry.id: entry for entry in new if entry is not None}
         put = self._encoded(entries.values())
         with self._lock:
             taken = [id for id in entries if self._find(id) is not None]
