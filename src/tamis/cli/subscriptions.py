@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import tamis
 from tamis.cli import arguments as args
@@ -13,9 +13,6 @@ from tamis.cli.console import open_results, say
 from tamis.cli.options import Argument, Commands, Option
 from tamis.core.arguments import is_store
 from tamis.core.errors import SubscriptionId, UnknownSubscription, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LINES = {
     "create": "Make a folder that keeps subscriptions.",
@@ -140,7 +137,7 @@ def add(
     """
     if (subscriptions is None) == (id is None) or (id is None) != (expression is None):
         raise UsageError("give either --subscriptions, or --id and --expression")
-    with _opened(folder) as live:
+    with args.open_store(folder, read_only=False) as live:
         before = len(live)
         given = subscriptions if subscriptions is not None else [(id, expression)]
         (live.update if replace else live.add_many)(given, durable=True)
@@ -149,7 +146,7 @@ def add(
 
 def remove(folder: Folder, ids: SomeIds) -> None:
     """Remove subscriptions, all of them or, if one is not there, none."""
-    with _opened(folder) as live:
+    with args.open_store(folder, read_only=False) as live:
         found = [_found(live, id) for id in ids]
         for id in dict.fromkeys(found):
             live.remove(id)
@@ -171,9 +168,9 @@ def list(folder: Folder, output: args.Output = None) -> None:
     """Print one JSON object per subscription, in the order of the results: *.ndjson of them."""
     with args.open_store(folder) as live, open_results(output) as results:
         key = "query" if live.KIND == "transform" else "expression"
-        snapshot = live.snapshot() if live.KIND == "events" else None
-        has_interfaces = snapshot is not None and snapshot.interface_ids is not snapshot.ids
-        for entry in live.entries():
+        entries = [*live.entries()]
+        has_interfaces = any(getattr(one, "interface", one.id) != one.id for one in entries)
+        for entry in entries:
             line = {"id": entry.id, key: entry.expression}
             results.write(line | {"interface": entry.interface} if has_interfaces else line)
 
@@ -184,13 +181,6 @@ def compact(folder: Folder) -> None:
     Without it, Tamis compiles new subscriptions beside the others, and writes what was changed when
     there is much of it.
     """
-    with _opened(folder) as live:
+    with args.open_store(folder, read_only=False) as live:
         live.compact()
         say(f"{folder}: {len(live):,} subscriptions")
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[Any]:
-    """The set of a folder, to be changed."""
-    with args.open_store(folder, read_only=False) as live:
-        yield live

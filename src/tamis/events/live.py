@@ -99,10 +99,11 @@ class EventMatcher(
     def _read(
         self, given: EventSubscriptions | SubscriptionItems
     ) -> tuple[Iterable[EventSubscription], Sequence[SubscriptionError]]:
+        errors: Sequence[SubscriptionError] = ()
         if not isinstance(given, EventSubscriptions):
             given = EventSubscriptions(given, skip_bad=True, limits=self.limits)
-            return map(given.subscription, range(len(given))), given.errors
-        return map(given.subscription, range(len(given))), ()
+            errors = given.errors
+        return map(given.subscription, range(len(given))), errors
 
     def _compile(
         self, old: Sequence[Segment[CompiledEventMatcher]], new: Sequence[EventSubscription]

@@ -6,6 +6,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tamis.core.errors import (
@@ -132,23 +133,13 @@ class LiveSet(ABC, Generic[E, C, S]):
             EngineRefused: the engine that was named cannot run it.
             StoreError: the folder cannot be written to.
         """
-        entry = self._parsed(id, expression)
-        is_added = False
-        if entry is not None:
-            put = self._encoded([entry])
-            with self._lock:
-                if self._find(id) is None:
-                    self._write(put)
-                    self._new[id] = entry
-                    self._changed()
-                    is_added = True
-        if not is_added:
-            try:
-                self.add_many([(id, expression)])
-            except BadSubscriptions as several:
-                raise several.errors[0] from None
-        if durable:
-            self.flush()
+        given: Any = [(id, expression)]
+        with suppress(TypeError):  # of what cannot be an id, which is told as in other calls
+            given = {id: expression}
+        try:
+            self._change(given, may_replace=False, durable=durable)
+        except BadSubscriptions as several:
+            raise several.errors[0] from None
 
     def add_many(self, subscriptions: Any, *, durable: bool = False) -> None:
         """Add subscriptions, all of them or none; they are given as when the set is made.
