@@ -34,7 +34,7 @@ from benchmarks.events import load_batch, load_filters
 from benchmarks.programs.match_events import add_engine, chosen, counted, parts, use
 from benchmarks.programs.protocol import Phases, answer
 from tamis import __version__
-from tamis.core.index.matchset import MatchSet
+from tamis.core.index.matches import Matches
 from tamis.events.encode import Encoder
 from tamis.events.planner import Searcher
 
@@ -125,11 +125,11 @@ def main() -> None:
 
 def _serve(
     options: Namespace, matching: Searcher, names: Sequence[str], queue: Queue
-) -> tuple[list[MatchSet], float, dict[str, Any]]:
+) -> tuple[list[Matches[Any]], float, dict[str, Any]]:
     """Answer a client; what matched, in how many seconds, and what the client says."""
-    results: SimpleQueue[MatchSet | None] = SimpleQueue()
+    results: SimpleQueue[Matches[Any] | None] = SimpleQueue()
     encoder = Encoder(names)
-    found: list[MatchSet] = []
+    found: list[Matches[Any]] = []
     arrived: list[float] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
@@ -169,13 +169,10 @@ def _receive(connection: socket.socket, queue: Queue, arrived: list[float]) -> N
     queue.close()
 
 
-def _send(connection: socket.socket, results: SimpleQueue[MatchSet | None]) -> None:
+def _send(connection: socket.socket, results: SimpleQueue[Matches[Any] | None]) -> None:
     """The output connections manager: of each event a line, the numbers of what matched."""
     while (matches := results.get()) is not None:
-        lines: list[list[int]] = [[] for _ in range(matches.documents)]
-        events, numbers = matches.pairs(0, matches.documents)
-        for event, number in zip(events.tolist(), numbers.tolist(), strict=True):
-            lines[event].append(number)
+        lines = list(matches.each())
         connection.sendall("".join(f"{line}\n" if line else "\n" for line in lines).encode())
     connection.shutdown(socket.SHUT_WR)
 

@@ -84,10 +84,9 @@ def _match_in_bulk(matcher: Any, events: Any) -> tuple[Any, Any]:
     answer_source = matcher.ndjson_answers if isinstance(events, bytes) else matcher.arrow_answers
     for source in [events] if isinstance(events, bytes) else events:
         for answers in answer_source(source):
-            owners, found = answers.matches.pairs(0, len(answers))
+            starts, found = answers.lists(0)
             numbers.append(found)
-            own_ends = np.searchsorted(owners, np.arange(len(answers)), "right")
-            ends.append(own_ends + ends[-1][-1])
+            ends.append(starts[1:] + ends[-1][-1])
     return np.concatenate(numbers), np.concatenate(ends)[1:]
 
 

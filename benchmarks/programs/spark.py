@@ -86,8 +86,7 @@ def in_process(options: Namespace, phases: Phases) -> tuple[Counts, str]:
 def _matches(found: Any) -> int:
     """How many matches there are, each looked at."""
     assert not found.errors
-    documents, _ = found.pairs(0, found.documents)
-    return len(documents)
+    return len(found.lists(0)[1])
 
 
 def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:

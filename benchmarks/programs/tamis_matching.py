@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from benchmarks.programs.protocol import Digest, Phases
 from benchmarks.programs.tamis_parsing import OpenParser, groups
-from tamis.core.index.matchset import MatchSet, checked_nodes, joined
+from tamis.core.index.matches import Listing, Matches
+from tamis.core.index.matchset import checked_nodes
 from tamis.core.threads import Flush
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.record_reader import parse_records
@@ -48,10 +50,11 @@ class Searcher:
             self.matcher = CompiledMatcher(subscriptions, engine, limits, None, schema)
         self.ids = np.array(list(self.matcher.ids), dtype=object)
         bytes_max = self.matcher.limits.cache_bytes
-        self.parts = [
-            (share.engine.searcher(program, bytes_max), share.numbers)
+        self.searchers = [
+            share.engine.searcher(program, bytes_max)
             for share, program in self.matcher._batches.assignments
         ]
+        self.listing = Listing(self.matcher.programs.answered, None, len(self.ids))
         self.vocabulary = Vocabulary()
         self.nodes, _ = checked_nodes(nodes, False)
         projection = self.matcher._batches.projected(self.nodes, False)
@@ -65,8 +68,8 @@ class Searcher:
     def memory(self) -> str:
         """What programs and caches take now."""
         program = self.matcher.memory_usage()["program"]
-        warm = sum(matching.memory_usage() for matching, _ in self.parts)
-        caches = [getattr(matching, "cached", matching) for matching, _ in self.parts]
+        warm = sum(matching.memory_usage() for matching in self.searchers)
+        caches = [getattr(matching, "cached", matching) for matching in self.searchers]
         cleared = sum(getattr(matching, "cleared", 0) for matching in caches)
         return (
             f"program {program / 1e6:.3g} MB, cache {warm / 1e6:.3g} MB, "
@@ -117,10 +120,6 @@ class Searcher:
                     raise records.stream_error
                 yield records.batch, records.vocabulary
 
-    def _match(self, batch: DocumentBatch, vocabulary: Vocabulary) -> MatchSet:
-        found = [
-            (matching.match(batch, vocabulary, self.nodes), numbers)
-            for matching, numbers in self.parts
-        ]
-        matches = found[0][0] if len(found) == 1 else joined(found)
-        return matches._replace(subscribers=self.matcher.programs.subscribers)
+    def _match(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Matches[Any]:
+        found = [each.match(batch, vocabulary, self.nodes) for each in self.searchers]
+        return Matches(self.listing, found)

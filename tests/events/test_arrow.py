@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from tamis.core.errors import EventLimitError, MissingExtra, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
 from tamis.events import arrow
-from tamis.events.answers import EventMatch
 from tamis.events.arrow import read_rows
 from tamis.events.encode import Encoder, encode
 from tamis.events.matcher import compile_events
+from tamis.events.matches import EventMatch
 from tests.events.decoding import decoded
 
 TEXTS = st.sampled_from(["", "a", "né", "\U0001f41d", "x" * 13, "y" * 200])

@@ -32,14 +32,15 @@ from tamis.core.errors import (
     UnreadableEvents,
     UsageError,
 )
+from tamis.core.index import matches as matches_module
 from tamis.core.index.columns import Ids
+from tamis.core.index.matches import Listing
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.events import answers as answers_module
 from tamis.events import matcher as matcher_module
-from tamis.events.answers import EventAnswers, EventMatch
 from tamis.events.encode import encode
 from tamis.events.explain import contradictions
 from tamis.events.matcher import CompiledEventMatcher, compile_events
+from tamis.events.matches import EventMatch
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
@@ -323,30 +324,19 @@ def test_memory_usage() -> None:
     assert set(MATCHER.memory_usage()) == {"program", "work"}
 
 
-def test_wide_matches_are_not_listed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_matches_are_listed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = said(MATCHER.match_many(EVENTS_OF_ALL_KINDS, by="filter"))
-    monkeypatch.setattr(answers_module, "_WORTH_LISTING", 0)
-    monkeypatch.setattr(EventAnswers, "__len__", lambda self: 0)
-    batch = encode(EVENTS_OF_ALL_KINDS, MATCHER.table.names)
-    found = EventAnswers(MATCHER.match_batch(batch, "filter"), batch.errors, None)
-    good = [number for number in range(batch.events) if number not in batch.errors]
-    numbers = {number: found.numbers(number).tolist() for number in good}
-    assert found._starts == []
-    of_errors = dict.fromkeys(batch.errors, "event-malformed")
-    assert [of_errors.get(n) or numbers[n] for n in range(batch.events)] == expected
+    monkeypatch.setattr(matches_module, "LISTED_TOGETHER", 0)
+    assert said(MATCHER.match_many(EVENTS_OF_ALL_KINDS, by="filter")) == expected
 
 
 def test_a_list_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """``list()`` asks for the length too."""
     calls = []
-    find = EventAnswers.numbers
-    monkeypatch.setattr(EventAnswers, "numbers", lambda *event: calls.append(event) or find(*event))
-    batch = encode([{"area": "a1"}], MATCHER.table.names)
-    found = EventAnswers(MATCHER.match_batch(batch, "filter"), {}, None)
-    found._starts = []  # as if there were too many to list
-    (match,) = found
-    numbers = list(match)
-    assert len(match) == len(numbers) > 0
+    find = Listing.lists
+    monkeypatch.setattr(Listing, "lists", lambda *asked: calls.append(asked) or find(*asked))
+    match = MATCHER.match({"area": "a1"})
+    assert len(list(match)) == len(match) == len(match.indices) > 0
     assert len(calls) == 1
 
 

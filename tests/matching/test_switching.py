@@ -118,7 +118,7 @@ class Worker:
         self.clock.now += self.costs[root] * len(batch.tags)
         self.events += len(batch.tags)
         self.known += len(batch.tags) * self.learns
-        return match_set([np.zeros(1, np.int32)] * batch.documents, {})
+        return match_set([np.zeros(1, np.int32)] * batch.documents)
 
 
 def switched(cached: Worker, direct: Worker) -> switching.SwitchedSearcher:

@@ -17,8 +17,8 @@ from tamis.documents import files
 
 if TYPE_CHECKING:
     from tamis.core.errors import SubscriptionId
-    from tamis.events.answers import EventAnswers
     from tamis.events.matcher import CompiledEventMatcher
+    from tamis.events.matches import EventMatches
 
 EXAMPLES = """\b
 Examples:
@@ -138,7 +138,7 @@ def _answers(
     name: str,
     by: Literal["subscription", "filter", "interface"],
     threads: int,
-) -> Iterator[EventAnswers]:
+) -> Iterator[EventMatches]:
     if name == "-":
         return matcher.ndjson_answers(standard_input(), by, threads)
     read = matcher.arrow_answers if name.endswith(_PARQUET) else matcher.ndjson_answers
@@ -185,11 +185,11 @@ class _Lines:
         self.matching_only = matching_only
         self._written: dict[int, str] = {}
 
-    def of(self, answers: EventAnswers, beginning: str) -> bytes:
+    def of(self, answers: EventMatches, beginning: str) -> bytes:
         """The lines of some events; ``beginning`` is of each, up to the line or row."""
         assert answers.lines is not None
         lines = []
-        every = zip(answers.lines.tolist(), answers.lists(), strict=True)
+        every = zip(answers.lines.tolist(), answers.each(), strict=True)
         for number, (line, matches) in enumerate(every):
             if matches:
                 ids = ", ".join(map(self._id, matches))

@@ -59,11 +59,17 @@ class Parser:
         is_table_full = self._tokenizer is not None and self._tokenizer.scanner.names.is_full
         return grown > NAMES_MAX or is_table_full
 
-    def parse(self, sources: Iterable[Source | DocumentError]) -> tuple[DocumentBatch, Errors]:
+    def parse(
+        self, sources: Iterable[Source | DocumentError], *, lent: bool = False
+    ) -> tuple[DocumentBatch, Errors]:
         """Parse documents into one batch; the error of an unreadable document stands in its place.
 
         Returns the batch, and errors by the number of the document. Documents in error have no
         events.
+
+        Args:
+            lent: nobody uses the batch any more when the parser is called again; so a small one
+                needs no memory of its own.
         """
         documents = list(sources)
         errors = {
@@ -74,7 +80,7 @@ class Parser:
         if self._tokenizer is None:
             self.declined += len(documents) - len(errors)
             return self._by_expat(documents)
-        batch, declined, skipped = self._tokenizer.read(documents)
+        batch, declined, skipped = self._tokenizer.read(documents, lent)
         for number, times, first in skipped:
             from tamis.documents.expat import warn_of_skipped  # noqa: PLC0415 - few have any
 
@@ -139,9 +145,9 @@ class Tokenizer:
         self.state = self.scanner.state
 
     def read(
-        self, sources: Sequence[Source | DocumentError]
+        self, sources: Sequence[Source | DocumentError], lent: bool
     ) -> tuple[DocumentBatch, list[int], list[tuple[int, int, int]]]:
-        """Read documents into one batch.
+        """Read documents into one batch, which may be lent.
 
         Returns also the numbers of the declined documents, which have no events in the batch. The
         third result has, for each document with references to undeclared entities, its number, the
@@ -169,9 +175,10 @@ class Tokenizer:
         out = self.scanner.output
         skipped = [
             (number, int(out.skipped[number]), int(out.first_skipped[number]))
-            for number in np.flatnonzero(out.skipped).tolist()
+            for number in out.skipped[: len(documents)].nonzero()[0].tolist()
         ]
-        return self.scanner.batch(), np.flatnonzero(out.declined).tolist(), skipped
+        declined = out.declined[: len(documents)].nonzero()[0].tolist()
+        return self.scanner.batch(lent=lent), declined, skipped
 
     def _skip_document(self) -> None:
         number = self.state[at.DOCUMENT]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from tamis.core.lazy import importing
 
 if TYPE_CHECKING:
-    from tamis.events.answers import EventMatch
     from tamis.events.live import EventMatcher
     from tamis.events.matcher import CompiledEventMatcher
+    from tamis.events.matches import EventMatch
     from tamis.events.subscriptions import EventSubscriptions
 
 __all__ = ["CompiledEventMatcher", "EventMatch", "EventMatcher", "EventSubscriptions"]

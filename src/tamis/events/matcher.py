@@ -11,15 +11,14 @@ import numpy as np
 from tamis.core.arguments import check_many, checked_limits, is_one_of
 from tamis.core.errors import SubscriptionId, UnknownSubscription, UsageError
 from tamis.core.index.columns import Ids
-from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment, SnapshotIds
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
-from tamis.events.answers import EventAnswers, EventMatch, unread
 from tamis.events.arrow import read_rows
 from tamis.events.batches import GROUP_EVENTS, LINES_MAX, BatchSizer, fewer_lines, groups
 from tamis.events.checks import Part
 from tamis.events.encode import EncodedLines, Encoder
+from tamis.events.matches import EventMatch, EventMatches
 from tamis.events.model import By, EventBatch, FilterTable, check_batch
 from tamis.events.ndjson import Source, chunks
 from tamis.events.planner import choose
@@ -177,23 +176,16 @@ class EventSnapshot(MatchesEvents):
     ) -> None:
         self.segments, self.encoder, self.version = segments, encoder, version
         self.limits = encoder.limits
-        is_whole = (
-            len(segments) == 1
-            and segments[0].is_removed is None
-            and segments[0].compiled.subscriptions.table.names == encoder.names
-        )
-        self._segmented = None if is_whole else Segmented(segments, encoder.names)
+        self._segmented = Segmented(segments, encoder.names, version)
 
     @property
     def ids(self) -> Ids | SnapshotIds:
         """The ids of the subscriptions, by the numbers that matches have."""
-        return self.segments[0].compiled.ids if self._segmented is None else self._segmented.ids
+        return self._segmented.ids
 
     @property
     def interface_ids(self) -> Ids | SnapshotIds:
         """The ids of the interfaces, by the numbers that matches have."""
-        if self._segmented is None:
-            return self.segments[0].compiled.subscriptions.interface_ids
         return self._segmented.interface_ids
 
     def snapshot(self) -> EventSnapshot:
@@ -202,7 +194,7 @@ class EventSnapshot(MatchesEvents):
 
     def ndjson_answers(
         self, source: Source, by: By = "subscription", threads: int = 1
-    ) -> Generator[EventAnswers, None, None]:
+    ) -> Generator[EventMatches, None, None]:
         """The answers of :meth:`match_ndjson`, many lines at a time."""
         sizer = BatchSizer(LINES_MAX)
 
@@ -214,7 +206,7 @@ class EventSnapshot(MatchesEvents):
 
     def arrow_answers(
         self, source: object, by: By = "subscription", threads: int = 1
-    ) -> Generator[EventAnswers, None, None]:
+    ) -> Generator[EventMatches, None, None]:
         """The answers of :meth:`match_arrow`, many rows at a time."""
         sizer = BatchSizer(LINES_MAX)
 
@@ -237,38 +229,32 @@ class EventSnapshot(MatchesEvents):
         sizer: BatchSizer,
         by: By,
         threads: int,
-    ) -> Generator[EventAnswers, None, None]:
+    ) -> Generator[EventMatches, None, None]:
         """The answers of the parts of a source, in their order."""
         _check_by(by)
-        ids = None if by == "filter" else self.ids if by == "subscription" else self.interface_ids
 
-        def match_part(part: Part) -> EventAnswers:
+        def match_part(part: Part) -> EventMatches:
             if part.error is not None:
-                return unread(part.line, part.error)
+                return EventMatches.unread(part.line, part.error)
             batch, lines = encode(part)
-            matches = self._match(batch, by)
-            sizer.adapt(batch.events, len(matches.set_ids))
-            return EventAnswers(matches, batch.errors, ids, lines)
+            listing, found = self._segmented.match(batch, by)
+            sizer.adapt(batch.events, sum(len(matches.set_ids) for matches in found))
+            return EventMatches(listing, found, batch.errors, lines)
 
         return WorkerPool(check_threads(threads)).map_in_order(match_part, parts)
 
-    def match_batch(self, batch: EventBatch, by: By = "subscription") -> MatchSet:
+    def match_batch(self, batch: EventBatch, by: By = "subscription") -> EventMatches:
         """Match events that were encoded for the names of the ``encoder``.
 
-        Document n of the result is event n; its members are numbers of filters, subscriptions or
-        interfaces. Errors stay in the batch.
+        Document n of the result is event n; its numbers are of filters, subscriptions or
+        interfaces.
 
         Raises:
             UsageError: the arrays are no batch for these names.
         """
         check_batch(batch, len(self.encoder.names))
         _check_by(by)
-        return self._match(batch, by)
-
-    def _match(self, batch: EventBatch, by: By) -> MatchSet:
-        if self._segmented is None:
-            return self.segments[0].compiled.match(batch, by)
-        return self._segmented.match(batch, by)
+        return EventMatches(*self._segmented.match(batch, by), batch.errors)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -361,7 +347,7 @@ def _check_by(by: By) -> None:
         raise UsageError(f"by={by!r}: write 'filter', 'subscription' or 'interface'")
 
 
-def _matches(found: Generator[EventAnswers, None, None]) -> Iterator[EventMatch]:
+def _matches(found: Generator[EventMatches, None, None]) -> Iterator[EventMatch]:
     with closing(found):
         for answers in found:
             yield from answers

@@ -9,8 +9,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64, distinct, starts_of
+from tamis.core.arrays import Int32, starts_of
 from tamis.core.index.columns import Ids
+from tamis.core.index.matches import Listing, Subscribers
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment, SnapshotIds
 from tamis.events.join import InterfaceNumbers
@@ -63,78 +64,93 @@ class Segmented:
 
     Args:
         names: of which each segment knows some, or all.
+        version: of the live set.
 
     Attributes:
         ids: of the subscriptions, by their numbers among those of all segments.
     """
 
-    def __init__(self, segments: Sequence[Segment[EventProgram]], names: Sequence[str]) -> None:
-        self._segments = segments
-        self.ids = SnapshotIds(segments)
-        tables = [segment.compiled.subscriptions.table for segment in segments]
-        self._filters = np.cumsum([0, *(table.filters for table in tables)])
+    def __init__(
+        self, segments: Sequence[Segment[EventProgram]], names: Sequence[str], version: int
+    ) -> None:
+        self._segments, self._version = segments, version
+        is_whole = len(segments) == 1 and segments[0].is_removed is None
+        self.ids = segments[0].compiled.ids if is_whole else SnapshotIds(segments)
         self._names: list[Int32 | None] = []  # the number of each name in a segment, or -1
-        for table in tables:
-            known = {name: number for number, name in enumerate(table.names)}
+        for segment in segments:
+            own = segment.compiled.subscriptions.table.names
+            known = {name: number for number, name in enumerate(own)}
             numbers = np.array([known.get(name, -1) for name in names], np.int32)
-            is_same = np.array_equal(numbers, np.arange(len(names)))
+            is_same = np.array_equal(numbers, np.arange(len(own)))
             self._names.append(None if is_same else numbers)
+        self._listings: dict[By, Listing] = {}
 
-    @property
+    @cached_property
     def interface_ids(self) -> Ids | SnapshotIds:
         """The ids of the interfaces, by their numbers among those of all segments."""
         return self.ids if self._interfaces is None else self._interfaces[0]
 
     @cached_property
-    def _interfaces(self) -> tuple[Ids, list[Int64]] | None:
+    def _interfaces(self) -> tuple[Ids, list[Int32]] | None:
         """The ids of the interfaces, and of each segment their numbers; None: each has its own."""
         every = [segment.compiled.subscriptions for segment in self._segments]
         if all(one.interface_ids is one.ids for one in every):
             return None
+        if len(every) == 1 and self._segments[0].is_removed is None:
+            ids = every[0].interface_ids
+            return ids, [np.arange(len(ids), dtype=np.int32)]
         numbers = InterfaceNumbers()
-        found: list[Int64] = []
+        found: list[Int32] = []
         for segment, one in zip(self._segments, every, strict=True):
             own, firsts = np.unique(one.table.interfaces[segment.left()], return_index=True)
             met = own[np.argsort(firsts)]
-            own_numbers = np.full(one.table.interface_count, -1)
+            own_numbers = np.full(one.table.interface_count, -1, np.int32)
             own_numbers[met] = numbers.of(one.interface_ids.take(met))
             found.append(own_numbers)
         return numbers.ids(), found
 
-    def match(self, batch: EventBatch, by: By) -> MatchSet:
-        """What matches, by numbers among those of all segments."""
-        keys = [np.zeros(0, np.int64)]
-        for index, numbers in enumerate(self._names):
+    def match(self, batch: EventBatch, by: By) -> tuple[Listing, list[MatchSet]]:
+        """What each segment found, and how it is listed."""
+        found = []
+        for segment, numbers in zip(self._segments, self._names, strict=True):
             known = batch if numbers is None else _within(batch, numbers)
-            events, found = self._matches(index, known, by)
-            keys.append((events << 32) | found)
-        every = distinct(np.concatenate(keys))
-        starts = starts_of(np.bincount(every >> 32, minlength=batch.events))
-        members = every & 0xFFFFFFFF
-        used, sets = np.unique(members, return_inverse=True)
-        set_starts = np.arange(len(used) + 1)
-        return MatchSet(starts, sets.astype(np.int32), set_starts, used.astype(np.int32))
+            found.append(segment.compiled.match(known, self._asked(segment, by)))
+        return self.listing(by), found
 
-    def _matches(self, index: int, batch: EventBatch, by: By) -> tuple[Int64, Int64]:
-        """The event and the number of each match of a segment."""
-        segment = self._segments[index]
-        one = segment.compiled.subscriptions
-        has_interfaces = by == "interface" and self._interfaces is not None
-        is_removed = segment.is_removed
-        asked: By = "subscription"
-        if by == "filter" or (has_interfaces and is_removed is None):
-            asked = by
-        events, found = segment.compiled.match(batch, asked).pairs(0, batch.events)
-        numbers = found.astype(np.int64)
-        if is_removed is not None:
-            is_left = ~is_removed[one.table.subscriptions[found] if by == "filter" else found]
-            events, numbers = events[is_left], numbers[is_left]
-        if by == "filter":
-            return events, numbers + self._filters[index]
-        if not has_interfaces or self._interfaces is None:
-            return events, numbers + self.ids.firsts[index]
-        interfaces = numbers if asked == "interface" else one.table.interfaces[numbers]
-        return events, self._interfaces[1][index][interfaces]
+    def listing(self, by: By) -> Listing:
+        """How filters, subscriptions or interfaces of all segments are listed."""
+        if by not in self._listings:
+            self._listings[by] = self._listed(by)
+        return self._listings[by]
+
+    def _asked(self, segment: Segment[EventProgram], by: By) -> By:
+        """What the matches of a segment are asked by: interfaces lose their subscriptions."""
+        if by != "interface":
+            return by
+        is_own = self._interfaces is None or segment.is_removed is not None
+        return "subscription" if is_own else "interface"
+
+    def _listed(self, by: By) -> Listing:
+        if by == "interface" and self._interfaces is not None:
+            ids, numbers = self._interfaces
+            owned = list(map(self._with_interfaces, self._segments, numbers))
+            return Listing(owned, ids, len(ids), self._version)
+        first, owned = 0, []
+        for segment in self._segments:
+            table, is_removed = segment.compiled.subscriptions.table, segment.is_removed
+            if by == "filter" and is_removed is not None:
+                is_removed = is_removed[table.subscriptions]
+            owned.append(Subscribers().within(first, is_removed))
+            first += table.filters if by == "filter" else len(segment.compiled.ids)
+        return Listing(owned, None if by == "filter" else self.ids, first, self._version)
+
+    def _with_interfaces(self, segment: Segment[EventProgram], numbers: Int32) -> Subscribers:
+        """The interface of each subscription that is there, or just of each interface."""
+        if segment.is_removed is None:
+            return Subscribers(np.arange(len(numbers) + 1), numbers)
+        interfaces = numbers[segment.compiled.subscriptions.table.interfaces]
+        is_left = ~segment.is_removed
+        return Subscribers(starts_of(is_left), interfaces[is_left])
 
 
 def names_left(segment: Segment[Any]) -> Sequence[str]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from tamis.core.arrays import Int32, freeze, starts_of
 from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription
 from tamis.core.index.columns import Ids
-from tamis.core.index.matchset import MatchSet, SnapshotSubscribers, Subscribers, Which, joined
+from tamis.core.index.matches import Listing, Matches, Subscribers
+from tamis.core.index.matchset import MatchSet, Which
 from tamis.core.index.segments import Segment, SnapshotIds
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
@@ -57,18 +57,9 @@ class Answers(NamedTuple):
         offsets: where records stand; empty for whole documents.
     """
 
-    matches: MatchSet
+    matches: Matches[DocumentError]
     nodes: BatchNodes | None
     offsets: RecordOffsets = _NO_OFFSETS
-
-
-def subscribers_of(query_numbers: Int32, queries: int) -> Subscribers:
-    """The subscribers of each query."""
-    order = np.argsort(query_numbers, kind="stable").astype(np.int32)
-    counts = np.bincount(query_numbers, minlength=queries)
-    starts = starts_of(counts)
-    freeze(starts, order)
-    return Subscribers(starts, order)
 
 
 @dataclass(eq=False)
@@ -82,7 +73,11 @@ class _Worker:
 class Programs:
     """Some subscriptions and what they were compiled to: immutable, and shared by threads.
 
+    Args:
+        subscribers: of the queries of all programs.
+
     Attributes:
+        answered: the subscribers of the queries of each program.
         projection: what its programs read of documents.
         workers: the searchers of threads that do not match now, with what they have cached: of
             each thread one searcher an assignment.
@@ -99,8 +94,10 @@ class Programs:
         self.assignments = assignments
         self.workers: list[_Worker] = []
         self.projection = Projection()
-        for _, program in assignments:
+        self.answered: list[Subscribers] = []
+        for (_, _, numbers), program in assignments:
             self.projection |= program.projection
+            self.answered.append(subscribers.only(numbers))
 
     @property
     def ids(self) -> Ids:
@@ -146,6 +143,7 @@ class BatchMatcher:
     Attributes:
         ids: of the subscriptions, by the numbers that matches have.
         parsers: by projection, those of threads that do not match now.
+        version: of the live set.
     """
 
     def __init__(
@@ -154,28 +152,29 @@ class BatchMatcher:
         limits: Limits,
         projection: Projection,
         parsers: list[dict[Projection, Parser]] | None = None,
+        version: int = 0,
     ) -> None:
         self.segments = segments
         self.limits = limits
+        self.version = version
         self.parsers = [] if parsers is None else parsers
         self.assignments: list[CompiledAssignment] = []
         self._of_records: Vocabulary | None = None  # what the last records were parsed with
         self._programs = [segment.compiled for segment in segments]
         self._queries = [0]  # the number of each segment's first query
-        for programs in self._programs:
+        subscribers: list[Subscribers] = []
+        size = 0
+        for programs, segment in zip(self._programs, segments, strict=True):
             projection |= programs.projection
+            subscribers += [each.within(size, segment.is_removed) for each in programs.answered]
+            size += len(programs.ids)
             for assignment, program in programs.assignments:
                 numbers = assignment.numbers + np.int32(self._queries[-1])
                 self.assignments.append((assignment._replace(numbers=numbers), program))
             self._queries.append(self._queries[-1] + len(programs.subscribers.starts) - 1)
-        removed = [segment.is_removed for segment in segments]
-        subscribers = [programs.subscribers for programs in self._programs]
-        if len(removed) == 1 and removed[0] is None:
-            self._subscribers: Subscribers | SnapshotSubscribers = subscribers[0]
-            self.ids: Ids | SnapshotIds = self._programs[0].ids
-        else:
-            self._subscribers = SnapshotSubscribers(subscribers, removed)
-            self.ids = SnapshotIds(segments)
+        is_whole = len(segments) == 1 and segments[0].is_removed is None
+        self.ids = self._programs[0].ids if is_whole else SnapshotIds(segments)
+        self._listing = Listing(subscribers, self.ids, size, version)
         self.projection = projection
         names = projection.attributes.some
         has_prefixes = names is None or any(namespace for namespace, _ in names)
@@ -188,7 +187,7 @@ class BatchMatcher:
         segments = [
             Segment(each.compiled.without_caches(), each.is_removed) for each in self.segments
         ]
-        return BatchMatcher(segments, limits, self.projection)
+        return BatchMatcher(segments, limits, self.projection, version=self.version)
 
     def projected(self, nodes: Which | None, values: bool) -> Projection:
         """What is read of documents; to find an attribute again takes its prefix."""
@@ -260,7 +259,7 @@ class BatchMatcher:
             return cast(Source, sources[number]), 0  # nobody asks for one in error
 
         with self._parser(self.projected(nodes, values)) as parser:
-            batch, errors = parser.parse(sources)
+            batch, errors = parser.parse(sources, lent=nodes is None)
             parsed = batch, errors, parser.vocabulary
             return self._answers(parsed, source, sources, nodes, values)
 
@@ -293,11 +292,7 @@ class BatchMatcher:
             located = BatchNodes(
                 nodes, *bounds, batch, vocabulary, excerpts, results, self.query_number
             )
-        matches = found[0]
-        if len(found) > 1:
-            numbers = [assignment.numbers for assignment in assignments]
-            matches = joined(list(zip(found, numbers, strict=True)))
-        return Answers(matches.for_subscribers(self._subscribers, errors), located)
+        return Answers(Matches(self._listing, found, errors), located)
 
 
 # -- reading documents ---------------------------------------------------------------------------

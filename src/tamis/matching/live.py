@@ -166,5 +166,4 @@ class Matcher(DurableSet[Subscription, CompiledMatcher, Snapshot], DocumentMatch
 
     def _snapshot_of(self, segments: Sequence[Segment[CompiledMatcher]], version: int) -> Snapshot:
         programs = [Segment(each.compiled.programs, each.is_removed) for each in segments]
-        batches = BatchMatcher(programs, self._limits, Projection(), self._parsers)
-        return Snapshot(batches, version)
+        return Snapshot(BatchMatcher(programs, self._limits, Projection(), self._parsers, version))

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.core.arrays import Int32
-from tamis.core.errors import LxmlEvaluationError, SubscriptionId, UsageError
+from tamis.core.errors import DocumentError, LxmlEvaluationError, SubscriptionId, UsageError
 from tamis.core.index.columns import Ids
-from tamis.core.index.matchset import MatchSet
+from tamis.core.index.matches import Matched, Matches
 from tamis.core.index.segments import SnapshotIds
 
 if TYPE_CHECKING:
     from tamis.matching.selection import BatchNodes, DocumentNodes, Selection
 
 
-class Match:
+class Match(Matched[DocumentError]):
     """What matched one document; indices and ids are made only when asked for.
 
     ``match()`` raises the error of its document. ``match_many()`` and ``match_records()`` go on:
@@ -36,38 +35,29 @@ class Match:
     (True, 1, ['x'])
     """
 
-    __slots__ = (
-        *("_batch_nodes", "_count", "_document", "_ids", "_matches", "_nodes"),
-        *("error", "record"),
-    )
+    __slots__ = ("_batch_nodes", "_nodes", "record")
 
     def __init__(
         self,
-        ids: Ids | SnapshotIds,
-        matches: MatchSet,
+        matches: Matches[DocumentError],
         document: int,
         record: int | None = None,
         nodes: BatchNodes | None = None,
     ) -> None:
-        self._ids, self._matches, self._document = ids, matches, document
+        super().__init__(matches, document)
         self._batch_nodes = nodes
         self._nodes: DocumentNodes | None = None
-        self._count = -1
-        self.error = matches.errors.get(document)
         self.record = record
 
     @property
-    def indices(self) -> Int32:
-        """The numbers of the subscriptions that matched: int32, ascending, read-only."""
-        if self.error is not None:
-            raise self.error
-        numbers = self._matches.numbers(self._document)
-        self._count = len(numbers)  # list() asks for it once more, having begun to iterate
-        return numbers
+    def _ids(self) -> Ids | SnapshotIds:
+        ids = self._matches.listing.ids
+        assert ids is not None
+        return ids
 
     @property
     def failed(self) -> Mapping[SubscriptionId, LxmlEvaluationError]:
-        failed = self._matches.failed.get(self._document, {})
+        failed = self._matches.failed.get(self._number, {})
         ids = self._ids.take(np.array(list(failed), np.int32))
         return dict(zip(ids, failed.values(), strict=True))
 
@@ -105,21 +95,12 @@ class Match:
         if self._nodes is None:
             from tamis.matching.selection import DocumentNodes  # noqa: PLC0415 - few ask
 
-            self._nodes = DocumentNodes(self._batch_nodes, self._document)
+            self._nodes = DocumentNodes(self._batch_nodes, self._number)
         return self._nodes
-
-    def __bool__(self) -> bool:
-        return len(self.indices) > 0
-
-    def __len__(self) -> int:
-        return len(self.indices) if self._count < 0 else self._count
-
-    def __iter__(self) -> Iterator[SubscriptionId]:
-        return iter(self._ids.take(self.indices))
 
     def __repr__(self) -> str:
         if self.error is not None:
             return f"<Match: {self.error.code}>"
-        failed = len(self._matches.failed.get(self._document, ()))
+        failed = len(self._matches.failed.get(self._number, ()))
         and_failed = f", {failed:,} failed" if failed else ""
         return f"<Match: {len(self):,} of {len(self._ids):,}{and_failed}>"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.core.arguments import checked_limits, checked_path
 from tamis.core.errors import OtherVersion, UsageError
 from tamis.core.index.columns import Ids
+from tamis.core.index.matches import Subscribers
 from tamis.core.index.segments import Segment
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Projection
@@ -23,7 +24,7 @@ from tamis.language.subscriptions import (
     as_subscriptions,
 )
 from tamis.language.xpath import Unsupported
-from tamis.matching.batches import BatchMatcher, Programs, subscribers_of
+from tamis.matching.batches import BatchMatcher, Programs
 from tamis.matching.planner import compile_assignment, plan, with_switch
 from tamis.matching.projection import projection_of
 from tamis.matching.snapshot import Snapshot
@@ -59,7 +60,7 @@ class CompiledMatcher(Snapshot):
         self._violations = None if schema is None else schema.violations()
         if loaded is None:
             queries = subscriptions.queries
-            subscribers = subscribers_of(subscriptions.query_numbers, len(queries))
+            subscribers = Subscribers.of(subscriptions.query_numbers, len(queries))
             assignments = [
                 compile_assignment(assignment, subscriptions, schema, self._violations)
                 for assignment in plan(queries, engine)

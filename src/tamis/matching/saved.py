@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DamagedProgram, SubscriptionError, UnwritableOutput, UsageError
 from tamis.core.index.columns import Ids, Texts, packed_texts
-from tamis.core.index.matchset import Subscribers
+from tamis.core.index.matches import Subscribers
 from tamis.core.kernel.check import are_starts, are_within, ascend_within
 from tamis.core.limits import Limits
 from tamis.language.queries import ParseOptions

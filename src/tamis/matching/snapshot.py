@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-import numpy as np
-
 from tamis.core.arguments import check_many
 from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription, UsageError
 from tamis.core.index.columns import Ids
-from tamis.core.index.matchset import Explanation, MatchSet, Which, checked_nodes, match_set
+from tamis.core.index.matches import Matches
+from tamis.core.index.matchset import Explanation, Which, checked_nodes
 from tamis.core.index.segments import SnapshotIds
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
@@ -58,12 +57,13 @@ class DocumentMatcher:
         >>> list(tamis.compile({"x": "//a[@n > 1]"}).match("<a n='2'/>"))
         ['x']
         """
-        (match,) = self.match_many(
-            [document], nodes=nodes, values=values, declared_encoding=declared_encoding
-        )
-        if match.error is not None:
-            raise match.error
-        return match
+        which, has_values = checked_nodes(nodes, values)
+        compiled = self.snapshot()
+        source = read(document, compiled.limits, checked_declared_encoding(declared_encoding))
+        matches, located, _ = compiled._batches.match([source], which, has_values)
+        if matches.errors:
+            raise matches.errors[0]
+        return Match(matches, 0, nodes=located)
 
     def match_many(
         self,
@@ -100,7 +100,7 @@ class DocumentMatcher:
         compiled = self.snapshot()
         found = compiled.answers(documents, check_threads(threads), which, has_values, declared)
         return (
-            Match(compiled.ids, matches, number, nodes=located)
+            Match(matches, number, nodes=located)
             for matches, located, _ in found
             for number in range(matches.documents)
         )
@@ -141,7 +141,7 @@ class DocumentMatcher:
         compiled = self.snapshot()
         found = compiled.record_answers(document, *asked, values=has_values, declared=declared)
         return (
-            Match(compiled.ids, matches, number, offsets.first + number, located)
+            Match(matches, number, offsets.first + number, located)
             for matches, located, offsets in found
             for number in range(matches.documents)
         )
@@ -193,10 +193,9 @@ class Snapshot(DocumentMatcher):
         version: of the live set that it is of; see :attr:`Matcher.version`.
     """
 
-    def __init__(self, batches: BatchMatcher, version: int = 0) -> None:
+    def __init__(self, batches: BatchMatcher) -> None:
         self._batches = batches
-        self.version = version
-        self.limits = batches.limits
+        self.version, self.limits = batches.version, batches.limits
 
     @property
     def ids(self) -> Ids | SnapshotIds:
@@ -247,7 +246,7 @@ class Snapshot(DocumentMatcher):
                 raise document
             stream = open_stream(document, declared)
         except DocumentError as error:
-            yield Answers(match_set([np.zeros(0, np.int32)], {0: error}), None)
+            yield Answers(Matches.of_error(error), None)
             return
         projection = self._batches.projected(nodes, values)
         part = part or ALL_RECORDS
@@ -262,7 +261,7 @@ class Snapshot(DocumentMatcher):
         with closing(parsed), closing(pool.map_in_order(match_records, parsed)) as answered:
             yield from answered
 
-    def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
+    def match_batch(self, sources: Sequence[Source | DocumentError]) -> Matches[DocumentError]:
         """Match documents that were read, or could not be, as one batch."""
         return self._batches.match(sources).matches
 

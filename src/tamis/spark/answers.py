@@ -211,7 +211,7 @@ class MatchRows:
         return shown, [lists, pa.array(of_rows, self.schema.field("nodes").type)]
 
     def _nodes(self, found: Answers, document: int, number: int) -> list[Any]:
-        match = Match(self.matcher.ids, found.matches, document, nodes=found.nodes)
+        match = Match(found.matches, document, nodes=found.nodes)
         nodes = match.nodes(self.matcher.subscriptions.ids[number])
         rows = [node._asdict() for node in nodes]
         if self.spec.values:

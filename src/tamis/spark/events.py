@@ -23,10 +23,10 @@ from pyspark.sql import types as sql
 from tamis.core.arguments import is_store
 from tamis.core.errors import SubscriptionId, UsageError
 from tamis.core.limits import DEFAULT_LIMITS
-from tamis.events.answers import EventAnswers
 from tamis.events.checks import ObjectWarning
 from tamis.events.live import EventMatcher
 from tamis.events.matcher import CompiledEventMatcher
+from tamis.events.matches import EventMatches
 from tamis.events.model import By
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.entries import SubscriptionItems
@@ -240,14 +240,14 @@ class AnswerEvents(ColumnTask[EventArtifact, EventSpec]):
             yield from self._rows(matcher, kept, found)
 
     def _rows(
-        self, matcher: CompiledEventMatcher, kept: PassthroughColumns, found: EventAnswers
+        self, matcher: CompiledEventMatcher, kept: PassthroughColumns, found: EventMatches
     ) -> Iterator[pa.RecordBatch]:
         """The rows about some events, which are rows of what is kept."""
         assert found.lines is not None
         spec, rows = self.spec, found.lines - 1
         for number, error in found.errors.items():  # whose lines are those of a batch
             spec.report(kept.name(int(rows[number])), type(error)(error.message))
-        for first, end, pairs in in_steps(found.matches):
+        for first, end, pairs in in_steps(found):
             events, numbers = pairs
             wrong = [number for number in sorted(found.errors) if first <= number < end]
             if spec.as_array:

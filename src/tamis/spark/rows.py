@@ -24,7 +24,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 import tamis
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError, EventError, MessageError, SubscriptionId, UsageError
-from tamis.core.index.matchset import MatchSet
+from tamis.core.index.matches import Matches
 from tamis.spark.program import PROGRAMS_KEPT, Artifact
 
 log = logging.getLogger("tamis.spark")
@@ -336,19 +336,18 @@ def error_row(error: AnyError | None) -> dict[str, object] | None:
     return found
 
 
-def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, tuple[Int64, Int32]]]:
+def in_steps(matches: Matches[Any]) -> Iterator[tuple[int, int, tuple[Int64, Int32]]]:
     """Documents of a batch, as many at a time as have about so many rows.
 
     Yields:
-        the numbers of the first one and of that behind the last one; and ``MatchSet.pairs`` of
-        these.
+        the numbers of the first one and of that behind the last one; and, for each match, the
+        document's number and the subscription's, both ascending.
     """
-    first, step = 0, 1
+    first = 0
     while first < matches.documents:
-        end = min(matches.documents, first + step)
-        pairs = matches.pairs(first, end)
-        yield first, end, pairs
-        step = max(1, step // 2) if len(pairs[0]) > 4 * OUTPUT_ROWS else min(4096, 4 * step)
+        starts, numbers = matches.lists(first, OUTPUT_ROWS)
+        end = first + len(starts) - 1
+        yield first, end, (np.repeat(np.arange(first, end), np.diff(starts)), numbers)
         first = end
 
 

@@ -91,15 +91,17 @@ class Messages(Sequence[Message]):
 
     Attributes:
         error: why the document cannot be answered, or None.
+        version: of the transformer that they are of.
     """
 
     def __init__(
         self,
+        version: int,
         found: Sequence[Answer] = (),
         fragments: Fragments | None = None,
         error: DocumentError | None = None,
     ) -> None:
-        self.error = error
+        self.version, self.error = version, error
         self._answers = found
         self._fragments = fragments
 
@@ -291,9 +293,9 @@ class Snapshot(DocumentTransformer):
                 batch, vocabulary = self._parser.parse(source, self._projection)
                 found = self._found(batch, vocabulary)
         except DocumentError as error:
-            return Messages(error=error)
+            return Messages(self.version, error=error)
         fragments = Fragments(batch, source, vocabulary, self._parser.limits.message_bytes)
-        return Messages(found, fragments)
+        return Messages(self.version, found, fragments)
 
     def _found(self, batch: DocumentBatch, vocabulary: Vocabulary) -> list[Answer]:
         """What each segment finds; or, beyond the limit, what all find when compiled together.

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.core.errors import MalformedEvent
+from tamis.core.index.matches import Listing, Matches, Subscribers
 from tamis.events.encode import encode
 from tamis.events.engines import reference
 from tamis.events.model import By, FilterTable, TableBuilder
@@ -50,10 +51,7 @@ def pairs(matching: SffSearcher, events: list[dict[str, Any]], names: Sequence[s
     """What a matching answers of each event; found one by one, and all together."""
     batch = encode(events, names)
     matches = matching.match(batch)
-    documents, numbers = matches.pairs(0, batch.events)
-    by_event: list[list[int]] = [[] for _ in events]
-    for document, number in zip(documents.tolist(), numbers.tolist(), strict=True):
-        by_event[document].append(number)
+    by_event = list(Matches(Listing([Subscribers()], None, 1 << 16), [matches]).each())
     assert by_event == [matches.numbers(event).tolist() for event in range(batch.events)]
     return by_event
 

@@ -16,8 +16,8 @@ from tamis.core.errors import SubscriptionId
 
 T = TypeVar("T")
 
-KEPT_MAX = 1 << 16
-"""So many items at most are kept as objects once they were asked for, since that is faster."""
+KEPT_MAX = 1 << 20
+"""A column of so many items at most keeps those that were asked for as objects."""
 _CHUNK = 1 << 14
 
 
@@ -31,7 +31,8 @@ class Column(Sequence[T]):
         self.data = data
         self.starts = starts
         self.ends = ends
-        self._kept: tuple[T, ...] | None = None
+        self._kept: NDArray[np.object_] | None = None
+        self._is_kept = np.zeros(0, np.bool_)
 
     @classmethod
     def of(cls, items: Iterable[T]) -> Self:
@@ -76,8 +77,14 @@ class Column(Sequence[T]):
         """The items of some numbers."""
         if len(self) <= KEPT_MAX:
             if self._kept is None:
-                self._kept = tuple(self)
-            return [self._kept[number] for number in numbers.tolist()]
+                self._is_kept = np.zeros(len(self), np.bool_)
+                self._kept = np.empty(len(self), object)
+            missing = numbers[~self._is_kept[numbers]]
+            if len(missing):
+                self._kept[missing] = self._read(self.starts[missing], self.ends[missing])
+                self._is_kept[missing] = True  # behind them: another thread may read
+            found: list[T] = self._kept[numbers].tolist()
+            return found
         return self._read(self.starts[numbers], self.ends[numbers])
 
     def _read(self, starts: NDArray[Any], ends: NDArray[Any]) -> list[T]:

@@ -1,4 +1,4 @@
-"""``MatchSet``: what matched in a batch, by reference; the one thing that every consumer reads."""
+"""``MatchSet``: which queries an engine found true of which documents of a batch, by reference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32, Int64, distinct, flat_indices, freeze, starts_of
-from tamis.core.errors import DocumentError, LxmlEvaluationError, UsageError
+from tamis.core.errors import LxmlEvaluationError, UsageError
 
 Which = Literal["first", "all"]
 """The nodes that are asked for, of those that an expression selects in a document."""
@@ -31,79 +31,8 @@ def checked_nodes(nodes: object, values: bool) -> tuple[Which | None, bool]:
     return cast(Which | None, nodes), bool(values)
 
 
-class Subscribers(NamedTuple):
-    """The subscriptions of each query: equal queries of many subscriptions are answered once.
-
-    Attributes:
-        starts: int64[queries + 1]; those of query q are ``numbers[starts[q]:starts[q + 1]]``.
-        numbers: int32[]; subscription numbers.
-    """
-
-    starts: Int64
-    numbers: Int32
-
-    def of(self, queries: Int32) -> Int32:
-        """The subscriptions of some queries, in no order."""
-        return ranges(self.starts, queries, self.numbers)
-
-    def expanded(self, queries: Int32) -> tuple[Int64, Int32]:
-        """The subscriptions of some queries, and before them the index of each one's query.
-
-        The indices ascend.
-        """
-        rows = queries.astype(np.int64)
-        owners = np.repeat(np.arange(len(rows)), self.starts[rows + 1] - self.starts[rows])
-        return owners, self.of(queries)
-
-
-_NOTHING, _NO_PLACES = np.zeros(0, np.int32), np.zeros(0, np.int64)
+_NOTHING = np.zeros(0, np.int32)
 freeze(_NOTHING)
-
-
-class SnapshotSubscribers:
-    """The subscriptions of each query of several segments, as ``Subscribers`` of one.
-
-    Queries of segments follow each other, and so do subscriptions.
-
-    Args:
-        subscribers: of each segment, by its own numbers.
-        are_removed: of each segment, its subscriptions that are no longer there, or None.
-
-    >>> one = Subscribers(np.array([0, 1, 2]), np.array([0, 1], np.int32))
-    >>> both = SnapshotSubscribers([one, one], [np.array([True, False]), None])
-    >>> both.expanded(np.array([3, 0, 1], np.int32))
-    (array([0, 2]), array([3, 1], dtype=int32))
-    """
-
-    def __init__(
-        self, subscribers: Sequence[Subscribers], are_removed: Sequence[NDArray[np.bool_] | None]
-    ) -> None:
-        self._segments = list(zip(subscribers, are_removed, strict=True))
-        self._queries = np.cumsum([0, *(len(each.starts) - 1 for each in subscribers)])
-        self._firsts = np.cumsum([0, *(len(each.numbers) for each in subscribers)])
-
-    def of(self, queries: Int32) -> Int32:
-        """The subscriptions of some queries."""
-        return self.expanded(queries)[1]
-
-    def expanded(self, queries: Int32) -> tuple[Int64, Int32]:
-        """The subscriptions of some queries, and before them the index of each one's query."""
-        of_segment = np.searchsorted(self._queries, queries, "right") - 1
-        places, numbers = [_NO_PLACES], [_NOTHING]
-        for index, (subscribers, is_removed) in enumerate(self._segments):
-            asking = np.flatnonzero(of_segment == index)
-            own = queries[asking] - np.int32(self._queries[index])
-            indices, found = subscribers.expanded(own)
-            owners = asking[indices]
-            if is_removed is not None:
-                is_left = ~is_removed[found]
-                found, owners = found[is_left], owners[is_left]
-            places.append(owners)
-            numbers.append(found + np.int32(self._firsts[index]))
-        together = np.concatenate(places)
-        order = np.argsort(together, kind="stable")
-        return together[order], np.concatenate(numbers)[order]
-
 
 QueryValue = bool | float | str
 """The value of an expression that selects no nodes."""
@@ -128,10 +57,11 @@ class Occurrences(NamedTuple):
 
 
 class MatchSet(NamedTuple):
-    """Which subscriptions matched which documents of a batch.
+    """Which queries an engine found true of which documents of a batch.
 
-    A document refers to *sets* of queries, which are stored once, and a query to its subscriptions,
-    so that a million matches that many documents share cost each of them one integer.
+    A document refers to *sets* of queries, which are stored once: a million queries that are true
+    of many documents cost each of them one integer. :class:`tamis.core.index.matches.Matches` lists
+    the subscriptions.
 
     Attributes:
         document_starts: int64[d + 1]; the sets of document i are
@@ -142,13 +72,11 @@ class MatchSet(NamedTuple):
         members: int32[]; numbers of queries, in no order; sets may share some. A member n < 0 and
             the next one, m, stand for ``sliced[-1 - n:m]``.
         sliced: int32[]; numbers of queries that many sets have parts of.
-        subscribers: the subscriptions of each query; None where query i is subscription i.
-        errors: the errors of documents that could not be answered, by document number.
         occurrences: the nodes of sets, if they were asked for and the engine records them.
         failed: what could not be answered of documents whose other queries were: document number →
-            query → error; with ``subscribers``, the numbers are of subscriptions.
+            query → error.
 
-    >>> matches = match_set([np.array([0, 2]), np.array([0, 2]), np.array([], int)], {})
+    >>> matches = match_set([np.array([0, 2]), np.array([0, 2]), np.array([], int)])
     >>> matches.set_ids, matches.numbers(1)
     (array([0, 0], dtype=int32), array([0, 2], dtype=int32))
     """
@@ -158,8 +86,6 @@ class MatchSet(NamedTuple):
     set_starts: Int64
     members: Int32
     sliced: Int32 = _NOTHING
-    subscribers: Subscribers | SnapshotSubscribers | None = None
-    errors: Mapping[int, DocumentError] = MappingProxyType({})
     occurrences: Occurrences | None = None
     failed: Mapping[int, Mapping[int, LxmlEvaluationError]] = MappingProxyType({})
 
@@ -169,70 +95,11 @@ class MatchSet(NamedTuple):
         return len(self.document_starts) - 1
 
     def numbers(self, document: int) -> Int32:
-        """The subscription numbers that matched one document, ascending, each once."""
+        """The queries that are true of one document, ascending, each once."""
         sets = self.set_ids[self.document_starts[document] : self.document_starts[document + 1]]
         numbers = distinct(self._unsliced(ranges(self.set_starts, sets, self.members)))
-        if self.subscribers is not None:
-            numbers = np.sort(self.subscribers.of(numbers))
         freeze(numbers)
         return numbers
-
-    def for_subscribers(
-        self, subscribers: Subscribers | SnapshotSubscribers, errors: Mapping[int, DocumentError]
-    ) -> MatchSet:
-        """The same matches by subscription instead of by query, with the errors of documents."""
-        failed = {
-            document: dict(
-                sorted(
-                    (number, error)
-                    for query, error in of_document.items()
-                    for number in subscribers.of(np.array([query], np.int32)).tolist()
-                )
-            )
-            for document, of_document in self.failed.items()
-        }
-        return self._replace(subscribers=subscribers, errors=errors, failed=failed)
-
-    def pairs(self, first: int, end: int) -> tuple[Int64, Int32]:
-        """What matched some documents: for each match the document's and the subscription's number.
-
-        Both ascend: all matches of a document follow each other.
-
-        Args:
-            first, end: of the documents.
-
-        >>> matches = match_set([np.array([0, 2]), np.array([], int), np.array([2])], {})
-        >>> matches.pairs(0, 3)
-        (array([0, 0, 2]), array([0, 2, 2], dtype=int32))
-        """
-        starts = self.document_starts[first : end + 1]
-        used, sets = np.unique(self.set_ids[starts[0] : starts[-1]], return_inverse=True)
-        set_starts, found = self._expanded(used)
-        counts = np.diff(starts)
-        sizes = set_starts[sets + 1] - set_starts[sets]
-        documents = np.repeat(np.repeat(np.arange(first, end), counts), sizes)
-        numbers = ranges(set_starts, sets.astype(np.int32), found)
-        if (counts > 1).any():  # sets of one document may share members
-            documents, numbers = _ordered(documents, numbers)
-        return documents, numbers
-
-    def _expanded(self, sets: Int32) -> tuple[Int64, Int32]:
-        """The subscription numbers of some sets, ascending in each; and where each begins."""
-        rows = sets.astype(np.int64)
-        members = ranges(self.set_starts, sets, self.members)
-        owners = np.repeat(np.arange(len(sets)), self.set_starts[rows + 1] - self.set_starts[rows])
-        is_start = members < 0
-        if is_start.any():
-            at = np.flatnonzero(is_start)
-            sizes = members[at + 1] - (-1 - members[at])
-            is_start[at + 1] = True
-            owners = np.concatenate([owners[~is_start], np.repeat(owners[at], sizes)])
-            members = self._unsliced(members)
-        if self.subscribers is not None:
-            indices, members = self.subscribers.expanded(members)
-            owners = owners[indices]
-        owners, numbers = _ordered(owners, members)
-        return starts_of(np.bincount(owners, minlength=len(sets))), numbers
 
     def _unsliced(self, members: Int32) -> Int32:
         """Members, without slices."""
@@ -262,19 +129,13 @@ def only_used(set_ids: Int32, starts: Int64, members: Int32) -> tuple[Int32, Int
     return renumbered.astype(np.int32), starts_of(counts), ranges(starts, used, members)
 
 
-def _ordered(owners: Int64, numbers: Int32) -> tuple[Int64, Int32]:
-    """Pairs in ascending order, each once."""
-    keys = distinct((owners << 32) | numbers)
-    return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
-
-
 def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
     """The matches of several engines in the same documents, each for some of the queries.
 
     Args:
         parts: what matched, and the numbers of the engine's queries; None where all are its own.
 
-    >>> one = match_set([np.array([0]), np.array([], int)], {})
+    >>> one = match_set([np.array([0]), np.array([], int)])
     >>> both = joined([(one, None), (one, np.array([7], np.int32))])
     >>> both.numbers(0), both.numbers(1)
     (array([0, 7], dtype=int32), array([], dtype=int32))
@@ -327,9 +188,7 @@ def _renumbered(members: Int32, numbers: Int32 | None, sliced: int) -> Int32:
     return np.where(is_start, members - sliced, np.where(is_end, members + sliced, own))
 
 
-def match_set(
-    by_document: Sequence[NDArray[np.integer[Any]]], errors: Mapping[int, DocumentError]
-) -> MatchSet:
+def match_set(by_document: Sequence[NDArray[np.integer[Any]]]) -> MatchSet:
     """A ``MatchSet`` from the ascending numbers of the queries that are true of each document."""
     sets: dict[bytes, int] = {}
     members: list[Int32] = []
@@ -349,7 +208,6 @@ def match_set(
         set_ids=np.array(set_ids, dtype=np.int32),
         set_starts=starts_of(list(map(len, members))),
         members=np.concatenate(members) if members else np.zeros(0, dtype=np.int32),
-        errors=errors,
     )
     freeze(*matches[:5])
     return matches

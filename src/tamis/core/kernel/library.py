@@ -24,7 +24,8 @@ SOURCES = Path(__file__).parents[3]
 """The folder of the packages that kernels are in: ``tamis``, and those beside it."""
 FOLDER = Path(__file__).parent / "native"
 LIST = "library.json"
-_ADDRESS = ctypes.c_ssize_t
+from_address, HEAD_BYTES = ctypes.c_ssize_t.from_address, object.__basicsize__
+"""Where ``address_of`` reads."""
 _REMEDY = "build it: make (in a checkout), or pip install --force-reinstall tamis"
 
 # What a level of x86-64 adds to the one before, in the words of Linux's /proc/cpuinfo.
@@ -172,7 +173,7 @@ def address_of(array: NDArray[Any]) -> int:
     >>> address_of(array) == array.ctypes.data
     True
     """
-    return _ADDRESS.from_address(id(array) + object.__basicsize__).value
+    return from_address(id(array) + HEAD_BYTES).value
 
 
 def flat(values: Iterable[Any]) -> Iterable[Any]:

@@ -28,6 +28,9 @@ DEPTH_MAX = 1 << 16
 ATTRIBUTES_MAX = 1 << 20
 """What is deeper, or has more attributes, is left to libexpat, if the limits permit it at all."""
 
+LENT_MAX = 1 << 18
+"""Buffers for so many bytes of documents are used again."""
+
 ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")  # in the last two, ASCII is UTF-8 too
 
 # By the first of the arrays that grow together: how many rows they have, what says that they are
@@ -68,6 +71,7 @@ class Scanner:
         self.state[at.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
         register(self.state, at.WORK.stack, self.work)
         self._bound: at.Names | None = None  # the arrays of names that the kernels know
+        self._room, self._is_lent = 0, False  # of ``output``; whether it may be used again
         # Around records there may be as many elements as inside.
         contexts = at.CONTEXTS_MAX * (depth_max + at.CONTEXT_STACK)
         self._contexts = np.zeros(contexts, np.int64)
@@ -91,6 +95,12 @@ class Scanner:
 
         Memory that nobody writes to costs nothing.
         """
+        self.state[at.EVENTS : at.DOCUMENTS + 1] = 0
+        if self._is_lent and size <= self._room and documents <= len(self.output.declined):
+            output = self.output
+            output.declined[:documents] = output.skipped[:documents] = 0
+            return
+        self._room, self._is_lent = size, False
         arrays = {
             name: np.empty(size // per_row if per_row else 0, dtype)
             for name, dtype, per_row in self._columns
@@ -108,7 +118,6 @@ class Scanner:
             first_skipped=np.zeros(documents, np.int64),
         )
         register(self.state, at.OUT.tags, self.output)
-        self.state[at.EVENTS : at.DOCUMENTS + 1] = 0
 
     def run(self, data: Bytes) -> int:
         """Read on until the kernels stop for something that is not answered here: the status.
@@ -150,8 +159,9 @@ class Scanner:
         self.output = self.output._replace(**larger)
         register(self.state, at.OUT.tags, self.output)
 
-    def batch(self) -> DocumentBatch:
-        """What was recorded, read-only."""
+    def batch(self, *, lent: bool = False) -> DocumentBatch:
+        """What was recorded, read-only; what is lent may be used until more is provided."""
+        self._is_lent = lent and self._room <= LENT_MAX
         state, output = self.state.tolist(), self.output
         counts = {group: state[field] for group, (field, _, _) in _GROUPS.items()}
         arrays = {

@@ -79,7 +79,7 @@ class ReferenceSearcher:
                 if event not in batch.errors and all(c.holds(attributes) for c in constraints)
             ]
             found.append(distinct(self.owners.of[matched]))
-        return match_set(found, {})
+        return match_set(found)
 
     def memory_usage(self) -> int:
         """None worth counting."""

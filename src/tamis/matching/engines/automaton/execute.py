@@ -136,13 +136,8 @@ class Automaton:
         )
         self._cleared_at = []
         self._pieces: list[_Piece] = []
-        state.replace(  # the caller's, in the end
-            found_starts=np.zeros(batch.documents + 1, np.int64),
-            found=np.empty(64 + 4 * batch.documents, np.int32),
-            occurrence_starts=np.zeros(batch.documents + 1, np.int64),
-            occurrence_answers=np.empty(64, np.int32),
-            occurrence_nodes=np.empty(64, np.int64),
-        )
+        state.reserve(batch.documents + 1, "found_starts", "occurrence_starts")
+        state.reserve(64 + 4 * batch.documents, "found")
         while status := scan(words):
             if status == at.FULL_FOUND:
                 self._grow_found()
@@ -156,7 +151,7 @@ class Automaton:
                 state.grow("outer_states")
             else:
                 self._make_room(status)
-        return self._match_set()
+        return self._match_set(batch.documents)
 
     def _answer_number(self) -> None:
         """Tell the kernel a number that it cannot read exactly, of many digits."""
@@ -264,12 +259,13 @@ class Automaton:
         found[:], listed[:] = np.split(used, [len(found)])
         self._pieces.append(_Piece(end, occurrences_end, starts, members))
 
-    def _match_set(self) -> MatchSet:
+    def _match_set(self, documents: int) -> MatchSet:
         words, progress, answers = self._state.words, self._state.arrays, self.cache.answers
         end, occurrences_end = words[[at.FOUND_COUNT, at.OCCURRENCE_COUNT]].tolist()
         count, used = answers.counts.tolist()
         starts, members = answers.starts[: count + 1], answers.members[:used]
-        found, listed = progress.found[:end], progress.occurrence_answers[:occurrences_end]
+        found = progress.found[:end].copy()
+        listed = progress.occurrence_answers[:occurrences_end].copy()
         if self._pieces:
             pieces = [*self._pieces, _Piece(end, occurrences_end, starts, members)]
             begin = occurrences_begin = sets = used = 0
@@ -286,11 +282,12 @@ class Automaton:
             self._pieces = []
         occurrences = None
         if words[at.OCCURRENCES]:
-            located = progress.occurrence_nodes[:occurrences_end]
-            occurrences = Occurrences(progress.occurrence_starts, listed, located)
+            located = progress.occurrence_nodes[:occurrences_end].copy()
+            begun = progress.occurrence_starts[: documents + 1].copy()
+            occurrences = Occurrences(begun, listed, located)
             freeze(*occurrences[:3])
         matches = MatchSet(
-            document_starts=progress.found_starts,
+            document_starts=progress.found_starts[: documents + 1].copy(),
             set_ids=found,
             set_starts=starts,
             members=members,

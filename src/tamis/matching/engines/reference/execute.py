@@ -54,7 +54,7 @@ class ReferenceSearcher(NamedTuple):
         by_document = [np.zeros(0, dtype=np.int64)] * batch.documents
         for column, document in enumerate(nodes.numbers):
             by_document[document] = truth[:, column].nonzero()[0]
-        return match_set(by_document, {})
+        return match_set(by_document)
 
     def memory_usage(self) -> int:
         """0: nothing is kept."""

@@ -1,0 +1,155 @@
+"""Kernels that list the subscriptions of documents, from the sets that engines found.
+
+Numbers are marked in a bitmap, of which a second one says what words have any; so they come out
+ascending and each once, and a document with few matches takes no longer for there being millions of
+subscriptions. :mod:`.matches` calls this.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.core.arrays import Bytes, Int32, Int64, Words
+from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.bits import first
+from tamis.core.kernel.declare import U
+from tamis.core.kernel.record import fields, int32s, int64s, lay_out, uint8s, uint64s
+
+
+class Work(NamedTuple):
+    """What belongs to one thread.
+
+    Attributes:
+        marked: uint64[]; bit n: subscription n matches the present document.
+        used: uint64[]; bit n: word n of ``marked`` is not 0.
+        numbers: int32[]; the subscriptions of the documents, document after document.
+        starts: int64[documents + 1]; where those of each document begin in ``numbers``.
+    """
+
+    marked: Words
+    used: Words
+    numbers: Int32
+    starts: Int64
+
+
+class Part(NamedTuple):
+    """What one engine found, as in ``MatchSet``, and ``Subscribers`` of its queries."""
+
+    document_starts: Int64
+    set_ids: Int32
+    set_starts: Int64
+    members: Int32
+    sliced: Int32
+    subscriber_starts: Int64
+    subscribers: Int32
+    is_removed: Bytes
+
+
+NEXT, END, BEGUN, MOST, LISTED, WAITING, PARTS, NUMBERS = range(8)
+"""The document that is next; behind the last one; the first one; the numbers after which no other
+document is listed; how many are listed; how many are marked; the parts."""
+WORK, FIRST_PART = lay_out(NUMBERS, Work)
+PART = fields(Part, 1)
+"""From where a part begins, which is with the number of its first subscription."""
+PART_SIZE = 1 + 2 * len(PART)
+
+
+class Marking(NamedTuple):
+    """What ``mark`` reads of a part, and the words of ``Work`` that it writes."""
+
+    starts: Int64
+    numbers: Int32
+    is_removed: Bytes
+    marked: Words
+    used: Words
+
+
+@inlined
+def mark(own: Marking, first_number: int, number: int) -> int:
+    """Mark a subscription of a part, unless it was removed; 1 if it is new."""
+    if len(own.is_removed) and own.is_removed[number]:
+        return 0
+    number += first_number
+    word, bit = number >> 6, U(number & 63)
+    before = own.marked[word]
+    own.marked[word] = before | U(1) << bit
+    own.used[word >> 6] |= U(1) << U(word & 63)
+    return np.int64(1) - np.int64(before >> bit & U(1))
+
+
+@inlined
+def mark_query(own: Marking, first_number: int, query: int) -> int:
+    """Mark the subscriptions of a query; how many are new."""
+    if not len(own.starts):
+        return mark(own, first_number, query)
+    new = np.int64(0)
+    for place in range(own.starts[query], own.starts[query + 1]):
+        new += mark(own, first_number, np.int64(own.numbers[place]))
+    return new
+
+
+@called
+def mark_document(state: Int64, part: int, document: int) -> None:
+    """Mark what a part found in a document."""
+    document_starts = int64s(state, part + PART.document_starts)
+    set_ids, set_starts = int32s(state, part + PART.set_ids), int64s(state, part + PART.set_starts)
+    members, sliced = int32s(state, part + PART.members), int32s(state, part + PART.sliced)
+    own = Marking(
+        int64s(state, part + PART.subscriber_starts),
+        int32s(state, part + PART.subscribers),
+        uint8s(state, part + PART.is_removed),
+        uint64s(state, WORK.marked),
+        uint64s(state, WORK.used),
+    )
+    first_number, new = state[part], np.int64(0)
+    for place in range(document_starts[document], document_starts[document + 1]):
+        row = np.int64(set_ids[place])
+        at, end = set_starts[row], set_starts[row + 1]
+        while at < end:
+            member = np.int64(members[at])
+            at += 1
+            if member >= 0:
+                new += mark_query(own, first_number, member)
+                continue
+            for index in range(-1 - member, np.int64(members[at])):
+                new += mark_query(own, first_number, np.int64(sliced[index]))
+            at += 1
+    state[WAITING] += new
+
+
+@called
+def take(state: Int64) -> None:
+    """List what is marked, and clear the marks."""
+    marked, used = uint64s(state, WORK.marked), uint64s(state, WORK.used)
+    numbers, listed = int32s(state, WORK.numbers), state[LISTED]
+    for block in range(len(used)):
+        words = used[block]
+        used[block] = U(0)
+        while words:
+            word = (block << 6) + first(words)
+            words &= words - U(1)
+            found = marked[word]
+            marked[word] = U(0)
+            while found:
+                numbers[listed] = (word << 6) + first(found)
+                listed += 1
+                found &= found - U(1)
+    state[LISTED] = listed
+
+
+@kernel
+def list_documents(state: Int64) -> int:
+    """List documents until there are ``MOST`` numbers; a field where an array is full."""
+    starts = int64s(state, WORK.starts)
+    while state[NEXT] < state[END] and (state[LISTED] < state[MOST] or state[NEXT] == state[BEGUN]):
+        for part in range(state[PARTS]):
+            mark_document(state, FIRST_PART + part * PART_SIZE, state[NEXT])
+        if state[LISTED] + state[WAITING] > len(int32s(state, WORK.numbers)):
+            return WORK.numbers  # the same marks are set again
+        take(state)
+        state[WAITING] = 0
+        state[NEXT] += 1
+        starts[state[NEXT] - state[BEGUN]] = state[LISTED]
+    return 0

@@ -1,0 +1,297 @@
+"""``Matches``: the subscriptions that matched the documents of a batch, or its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Int32, Int64, flat_indices, freeze, starts_of
+from tamis.core.errors import LxmlEvaluationError, SubscriptionId, TamisError
+from tamis.core.index import kernels
+from tamis.core.index.columns import Ids
+from tamis.core.index.matchset import MatchSet
+from tamis.core.index.segments import SnapshotIds
+from tamis.core.kernel.record import register
+from tamis.core.kernel.state import State, zeros
+
+LISTED_TOGETHER = 1 << 14
+"""Documents are listed together until they have so many matches."""
+_NO_STARTS, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)
+_NONE_REMOVED = np.zeros(0, np.bool_)
+freeze(_NO_STARTS, _NO_NUMBERS, _NONE_REMOVED)
+E = TypeVar("E", bound=TamisError)
+"""What may be wrong with one document or event."""
+
+
+class Subscribers(NamedTuple):
+    """The subscriptions of each query: equal queries of many subscriptions are answered once.
+
+    Attributes:
+        starts: int64[queries + 1]; those of query q are ``numbers[starts[q]:starts[q + 1]]``. Empty
+            where query q is of subscription q alone.
+        numbers: int32[]; numbers of subscriptions in their segment.
+        is_removed: bool[]; which of these are no longer there; empty: all are.
+        first: the number of the segment's first subscription among those of all segments.
+
+    >>> some = Subscribers(np.array([0, 2, 2, 3]), np.array([0, 1, 2], np.int32))
+    >>> some.only(np.array([2, 0], np.int32))[:2]
+    (array([0, 1, 3]), array([2, 0, 1], dtype=int32))
+    """
+
+    starts: Int64 = _NO_STARTS
+    numbers: Int32 = _NO_NUMBERS
+    is_removed: NDArray[np.bool_] = _NONE_REMOVED
+    first: int = 0
+
+    @classmethod
+    def of(cls, query_numbers: Int32, queries: int) -> Subscribers:
+        """From the query that each subscription asks."""
+        numbers = np.argsort(query_numbers, kind="stable").astype(np.int32)
+        starts = starts_of(np.bincount(query_numbers, minlength=queries))
+        freeze(starts, numbers)
+        return cls(starts, numbers)
+
+    def only(self, queries: Int32) -> Subscribers:
+        """Those of some of the queries, which get numbers in this order."""
+        starts, numbers = self.starts, self.numbers
+        if not np.array_equal(queries, np.arange(len(starts) - 1)):
+            sizes = np.diff(starts)[queries]
+            numbers = numbers[flat_indices(starts[queries], sizes)]
+            starts = starts_of(sizes)
+            freeze(starts, numbers)
+        if len(numbers) == len(queries) and (numbers == np.arange(len(numbers))).all():
+            return Subscribers()
+        return Subscribers(starts, numbers)
+
+    def within(self, first: int, is_removed: NDArray[np.bool_] | None) -> Subscribers:
+        """The same of a segment, of which some may have been removed."""
+        return self._replace(
+            first=first, is_removed=_NONE_REMOVED if is_removed is None else is_removed
+        )
+
+    def numbers_of(self, query: int) -> list[int]:
+        """The subscriptions of a query, by their numbers among those of all segments."""
+        found = [query]
+        if len(self.starts):
+            found = self.numbers[self.starts[query] : self.starts[query + 1]].tolist()
+        return [
+            self.first + number
+            for number in found
+            if not len(self.is_removed) or not self.is_removed[number]
+        ]
+
+
+class Listing:
+    """Lists what engines found, by subscription. Threads share it.
+
+    Args:
+        subscribers: of each engine's queries.
+        ids: of the subscriptions, by number; None: their numbers are their ids.
+        size: the numbers are less than this.
+        version: of the live set that the subscriptions are of.
+    """
+
+    def __init__(
+        self,
+        subscribers: Sequence[Subscribers],
+        ids: Ids | SnapshotIds | None,
+        size: int,
+        version: int = 0,
+    ) -> None:
+        self.subscribers = subscribers
+        self.ids = ids
+        self.version = version
+        self._size = size
+        self._idle: list[State[kernels.Work]] = []  # of threads that list nothing now
+
+    def lists(
+        self, found: Sequence[MatchSet], first: int, end: int, most: int
+    ) -> tuple[Int64, Int32]:
+        """The subscriptions of some documents; of all engines together.
+
+        Args:
+            found: by each engine.
+            first, end: of the documents.
+            most: with so many subscriptions, no other document is listed.
+
+        Returns:
+            Where those of each document begin, and the last one's end; and their numbers, which
+            ascend in each document.
+        """
+        try:
+            state = self._idle.pop()
+        except IndexError:
+            state = self._opened()
+        words = state.words
+        for part, matches in enumerate(found):
+            register(words, kernels.FIRST_PART + part * kernels.PART_SIZE + 1, matches[:5])
+        words[: kernels.PARTS] = first, end, first, most, 0, 0
+        state.reserve(end - first + 1, "starts")
+        state.run(kernels.list_documents)
+        documents = int(words[kernels.NEXT]) - first
+        starts = state.arrays.starts[: documents + 1].copy()
+        numbers = state.arrays.numbers[: words[kernels.LISTED]].copy()
+        self._idle.append(state)
+        freeze(starts, numbers)
+        return starts, numbers
+
+    def _opened(self) -> State[kernels.Work]:
+        words = (self._size >> 6) + 1
+        arrays = zeros(kernels.Work, words, used=(words >> 6) + 1, numbers=1 << 10, starts=2)
+        size = kernels.FIRST_PART + len(self.subscribers) * kernels.PART_SIZE
+        state = State(size, kernels.WORK, arrays)
+        state.words[kernels.PARTS] = len(self.subscribers)
+        for part, (starts, numbers, is_removed, first) in enumerate(self.subscribers):
+            place = kernels.FIRST_PART + part * kernels.PART_SIZE
+            state.words[place] = first
+            own = starts, numbers, is_removed
+            register(state.words, place + kernels.PART.subscriber_starts, own)
+        return state
+
+
+class _Chunk:
+    """Documents that were listed together, from ``first`` on."""
+
+    __slots__ = ("first", "ids", "numbers", "starts")
+
+    def __init__(self, first: int, starts: list[int], numbers: Int32) -> None:
+        self.first, self.starts, self.numbers = first, starts, numbers
+        self.ids: list[SubscriptionId] | None = None
+
+
+_NO_CHUNK = _Chunk(0, [0], _NO_NUMBERS)
+
+
+class Matches(Generic[E]):
+    """What matched in a batch. To ask about a document in error raises its error.
+
+    Attributes:
+        listing: whose the matches are.
+        found: by each of the engines.
+        errors: by document.
+
+    >>> from tamis.core.index.matchset import match_set
+    >>> found = [match_set([np.array([0]), np.array([1, 0])]), match_set([np.array([0])] * 2)]
+    >>> both = Matches(Listing([Subscribers(), Subscribers(first=2)], None, 3), found)
+    >>> both.numbers(0), both.count(1), both.ids(1)
+    (array([0, 2], dtype=int32), 3, [0, 1, 2])
+    >>> both.lists(0)
+    (array([0, 2, 5]), array([0, 2, 0, 1, 2], dtype=int32))
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        found: Sequence[MatchSet],
+        errors: Mapping[int, E] = MappingProxyType({}),
+    ) -> None:
+        self.listing, self.found, self.errors = listing, found, errors
+        self._chunk = _NO_CHUNK
+
+    @classmethod
+    def of_error(cls, error: E) -> Self:
+        """Of one document, which is in error."""
+        return cls(Listing([], None, 0), [], {0: error})
+
+    @property
+    def documents(self) -> int:
+        """The number of documents, those in error included."""
+        return self.found[0].documents if self.found else len(self.errors)
+
+    @cached_property
+    def failed(self) -> Mapping[int, Mapping[int, LxmlEvaluationError]]:
+        """What could not be answered of documents whose others were: document → number → error."""
+        failed: dict[int, dict[int, LxmlEvaluationError]] = {}
+        for matches, subscribers in zip(self.found, self.listing.subscribers, strict=True):
+            for document, errors in matches.failed.items():
+                of_document = failed.setdefault(document, {})
+                for query, error in errors.items():
+                    of_document |= dict.fromkeys(subscribers.numbers_of(query), error)
+        return {document: dict(sorted(errors.items())) for document, errors in failed.items()}
+
+    def lists(self, first: int, most: int = np.iinfo(np.int64).max) -> tuple[Int64, Int32]:
+        """The subscriptions of some documents from one on, as :meth:`Listing.lists`."""
+        if not self.found:
+            return np.zeros(self.documents - first + 1, np.int64), _NO_NUMBERS
+        return self.listing.lists(self.found, first, self.documents, most)
+
+    def each(self) -> Iterator[list[int]]:
+        """The numbers that matched each document; one in error has none."""
+        first = 0
+        while first < self.documents:
+            starts, numbers = self.lists(first, LISTED_TOGETHER)
+            every = numbers.tolist()
+            yield from (every[start:end] for start, end in pairwise(starts.tolist()))
+            first += len(starts) - 1
+
+    def numbers(self, document: int) -> Int32:
+        """The numbers of the subscriptions that matched: int32, ascending, read-only."""
+        chunk, index = self._within(document)
+        return chunk.numbers[chunk.starts[index] : chunk.starts[index + 1]]
+
+    def count(self, document: int) -> int:
+        """How many subscriptions matched."""
+        chunk, index = self._within(document)
+        return chunk.starts[index + 1] - chunk.starts[index]
+
+    def ids(self, document: int) -> list[SubscriptionId]:
+        """The ids of the subscriptions that matched; a list of the caller's own."""
+        chunk, index = self._within(document)
+        if (found := chunk.ids) is None:
+            ids = self.listing.ids
+            found = chunk.numbers.tolist() if ids is None else ids.take(chunk.numbers)
+            chunk.ids = found
+        return found[chunk.starts[index] : chunk.starts[index + 1]]
+
+    def _within(self, document: int) -> tuple[_Chunk, int]:
+        """The documents with which one was listed, and its index among them."""
+        if self.errors and document in self.errors:
+            raise self.errors[document]
+        chunk = self._chunk
+        index = document - chunk.first
+        if not 0 <= index < len(chunk.starts) - 1:
+            is_next = index == len(chunk.starts) - 1
+            end = self.documents if is_next else document + 1
+            found = self.listing.lists(self.found, document, end, LISTED_TOGETHER)
+            self._chunk = chunk = _Chunk(document, found[0].tolist(), found[1])
+            index = 0
+        return chunk, index
+
+
+class Matched(Generic[E]):
+    """What matched one document or event; indices and ids are made only when asked for."""
+
+    __slots__ = ("_matches", "_number")
+
+    def __init__(self, matches: Matches[E], number: int) -> None:
+        self._matches, self._number = matches, number
+
+    @property
+    def error(self) -> E | None:
+        """The error of the document or event, or None."""
+        return self._matches.errors.get(self._number)
+
+    @property
+    def version(self) -> int:
+        """The version of the live set that this is an answer of; 0 of a compiled set."""
+        return self._matches.listing.version
+
+    @property
+    def indices(self) -> Int32:
+        """The numbers of the subscriptions that matched: int32, ascending, read-only."""
+        return self._matches.numbers(self._number)
+
+    def __bool__(self) -> bool:
+        return self._matches.count(self._number) > 0
+
+    def __len__(self) -> int:
+        return self._matches.count(self._number)
+
+    def __iter__(self) -> Iterator[SubscriptionId]:
+        return iter(self._matches.ids(self._number))
