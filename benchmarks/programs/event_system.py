@@ -34,7 +34,7 @@ from benchmarks.events import load_batch, load_filters
 from benchmarks.programs.match_events import add_engine, chosen, counted, parts, use
 from benchmarks.programs.protocol import Phases, answer
 from tamis import __version__
-from tamis.core.index.matches import Matches
+from tamis.core.index.matches import Listing, Matches, Subscribers
 from tamis.events.encode import Encoder
 from tamis.events.planner import Searcher
 
@@ -98,12 +98,14 @@ def main() -> None:
         use(engine, compile, options)
     with phases("compile"):
         program = compile(table)
-    matching = engine.searcher(program, table.owners(options.by), options.threads)
+    owners = table.owners(options.by)
+    matching = engine.searcher(program, owners, options.threads)
+    listing = Listing([Subscribers()], None, owners.total)
     with phases("cold"):
         for part in parts(load_batch(options.events, "warmup"), options.at_once):
             matching.match(part)
     queue = Queue(options.queue, options.full == "drop")
-    found, seconds, client = _serve(options, matching, table.names, queue)
+    found, seconds, client = _serve(options, matching, listing, table.names, queue)
     counts, digest = counted(found, options.by)
     processed, sent = counts["events"], client["sent"]
     assert client["answered"] == processed == sent - queue.dropped
@@ -124,7 +126,7 @@ def main() -> None:
 
 
 def _serve(
-    options: Namespace, matching: Searcher, names: Sequence[str], queue: Queue
+    options: Namespace, matching: Searcher, listing: Listing, names: Sequence[str], queue: Queue
 ) -> tuple[list[Matches[Any]], float, dict[str, Any]]:
     """Answer a client; what matched, in how many seconds, and what the client says."""
     results: SimpleQueue[Matches[Any] | None] = SimpleQueue()
@@ -147,7 +149,8 @@ def _serve(
         for thread in threads:
             thread.start()
         while events := queue.take(options.at_once):
-            matches = matching.match(encoder.ndjson(b"\n".join(events) + b"\n").batch)
+            batch = encoder.ndjson(b"\n".join(events) + b"\n").batch
+            matches: Matches[Any] = Matches(listing, [matching.match(batch)])
             found.append(matches)
             results.put(matches)
         seconds = perf_counter() - arrived[0]

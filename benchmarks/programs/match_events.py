@@ -25,6 +25,7 @@ from benchmarks.events import load_batch, load_filters
 from benchmarks.programs.protocol import Digest, Phases, answer, skip
 from tamis import __version__
 from tamis.core.errors import EngineRefused
+from tamis.core.index.matches import Matches
 from tamis.core.index.matchset import MatchSet
 from tamis.events.encode import encode
 from tamis.events.model import By, EventBatch, FilterTable
@@ -136,7 +137,7 @@ def _part(batch: EventBatch, first: int, end: int) -> EventBatch:
     )
 
 
-def counted(found: Sequence[MatchSet], by: By) -> tuple[dict[str, int], Digest]:
+def counted(found: Sequence[MatchSet | Matches[Any]], by: By) -> tuple[dict[str, int], Digest]:
     """How much matched, and the digest of it."""
     digest, prefix = Digest(), PREFIXES[by]
     number = matches = 0

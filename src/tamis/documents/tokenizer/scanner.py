@@ -71,6 +71,7 @@ class Scanner:
         self.state[at.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
         register(self.state, at.WORK.stack, self.work)
         self._bound: at.Names | None = None  # the arrays of names that the kernels know
+        self.output: at.Output
         self._room, self._is_lent = 0, False  # of ``output``; whether it may be used again
         # Around records there may be as many elements as inside.
         contexts = at.CONTEXTS_MAX * (depth_max + at.CONTEXT_STACK)
