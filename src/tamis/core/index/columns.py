@@ -165,8 +165,8 @@ class Ids(Column[SubscriptionId]):
     """Ids, which keep their type: numbers are their digits behind a byte that no string has.
 
     >>> ids = Ids.of(["x", 7, "7"])
-    >>> list(ids), ids.find("7"), ids.find(8), 7 in ids
-    (['x', 7, '7'], 2, -1, True)
+    >>> list(ids), ids.find("7"), ids.find(8), 7 in ids, ids.find_many([8, "x", 7])
+    (['x', 7, '7'], 2, -1, True, array([-1,  0,  1]))
     """
 
     @staticmethod
@@ -193,6 +193,19 @@ class Ids(Column[SubscriptionId]):
             if self.data[self.starts[number] : self.ends[number]] == wanted:
                 return int(number)
         return -1
+
+    def find_many(self, ids: Sequence[SubscriptionId]) -> Int64:
+        """The numbers of ids, and -1 for each that is not there."""
+        written = list(map(self.write, ids))
+        checksums, order = self._by_checksum
+        wanted = np.fromiter(map(crc32, written), np.uint32, len(ids))
+        firsts, ends = (np.searchsorted(checksums, wanted, side) for side in ("left", "right"))
+        found = np.full(len(ids), -1)
+        for index in np.flatnonzero(firsts < ends).tolist():
+            for number in order[firsts[index] : ends[index]].tolist():
+                if self.data[self.starts[number] : self.ends[number]] == written[index]:
+                    found[index] = number
+        return found
 
     @cached_property
     def _by_checksum(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

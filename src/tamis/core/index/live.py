@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+
 from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionError,
@@ -177,7 +179,7 @@ class LiveSet(ABC, Generic[E, C, S]):
         entries = {entry.id: entry for entry in new if entry is not None}
         put = self._encoded(entries.values())
         with self._lock:
-            taken = [id for id in entries if self._find(id) is not None]
+            taken = self._taken(list(entries))
             if not may_replace:
                 errors += [SubscriptionIdError("the id is taken", id=id) for id in taken]
             if errors:
@@ -264,6 +266,15 @@ class LiveSet(ABC, Generic[E, C, S]):
                 entry: E = segment.compiled.entry(number)
                 return entry
         return None
+
+    def _taken(self, ids: Sequence[SubscriptionId]) -> list[SubscriptionId]:
+        """Those of some ids that are there."""
+        if len(ids) < _BULK_MIN:
+            return [id for id in ids if self._find(id) is not None]
+        is_taken = np.array([id in self._new for id in ids])
+        for segment in self._segments:
+            is_taken |= segment.has(ids)
+        return [ids[index] for index in np.flatnonzero(is_taken).tolist()]
 
     def _remove(self, ids: Sequence[SubscriptionId]) -> None:
         """Remove subscriptions that are there."""

@@ -18,6 +18,14 @@ class Identified(Protocol):
     """What has subscriptions, by number."""
 
     @property
+    def has(self, ids: Sequence[SubscriptionId]) -> NDArray[np.bool_]:
+        """Which of some ids are there."""
+        numbers = self.compiled.ids.find_many(ids)
+        found = numbers >= 0
+        if self.is_removed is not None:
+            found[found] = ~self.is_removed[numbers[found]]
+        return found
+
     def ids(self) -> Ids:
         """Their ids."""
 
@@ -41,6 +49,14 @@ class Segment(Generic[C]):
         number = self.compiled.ids.find(id)
         is_gone = number >= 0 and self.is_removed is not None and self.is_removed[number]
         return -1 if is_gone else number
+
+    def has(self, ids: Sequence[SubscriptionId]) -> NDArray[np.bool_]:
+        """Which of some ids are there."""
+        numbers = self.compiled.ids.find_many(ids)
+        found = numbers >= 0
+        if self.is_removed is not None:
+            found[found] = ~self.is_removed[numbers[found]]
+        return found
 
     def ids(self) -> Ids:
         """The ids that are there."""
