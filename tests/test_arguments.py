@@ -264,3 +264,19 @@ def test_one_raises_and_many_carry() -> None:
 def test_objects_are_of_the_classes_that_they_are_here_for() -> None:
     assert isinstance(EVENTS, CompiledEventMatcher)
     assert isinstance(MATCH.nodes("x"), Selection)
+
+
+def test_no_live_set_takes_a_bad_id() -> None:
+    for live, good in (
+        (tamis.Matcher(), "//a"),
+        (tamis.EventMatcher(), "a = 1"),
+        (tamis.Transformer(), QUERY),
+    ):
+        for id, message in (("", "the id is empty"), ("a\tb", "the id has a tab")):
+            with pytest.raises(tamis.SubscriptionError, match=message) as caught:
+                live.add(id, good)
+            assert caught.value.id == id
+        for wrong in (True, 1.5, None):
+            with pytest.raises(tamis.UsageError):
+                live.add(wrong, good)
+        assert len(live) == 0

@@ -50,6 +50,21 @@ def is_one_of(value: object, choices: Collection[str]) -> bool:
     return isinstance(value, str) and value in choices
 
 
+def id_problem(id: object) -> str:
+    """Why an id cannot be used, or "".
+
+    >>> id_problem("a 1"), id_problem(-7), id_problem("")
+    ('', '', 'the id is empty')
+    """
+    if isinstance(id, bool) or not isinstance(id, str | int):
+        return "an id is a str or an int"
+    if isinstance(id, int) or (id and id.isprintable()):
+        return ""
+    if not id:
+        return "the id is empty"
+    return "the id has a tab, a newline or another character that cannot be printed"
+
+
 def check_many(items: object, what: str, one: str) -> None:
     """Refuse anything that is no iterable of documents or events.
 

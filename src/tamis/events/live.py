@@ -87,8 +87,7 @@ class EventMatcher(
             return self._compiled_again(path, *read_texts(path, KIND))
 
     def _parsed(self, id: SubscriptionId, expression: Any) -> EventSubscription | None:
-        is_id = type(id) is int or (type(id) is str and bool(id) and id.isprintable())
-        if not is_id or type(expression) is not str:
+        if type(expression) is not str:
             return None
         try:
             filters = parse_filters(expression, self.limits)

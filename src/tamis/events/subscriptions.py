@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.core.arguments import checked_limits, checked_path
+from tamis.core.arguments import checked_limits, checked_path, id_problem
 from tamis.core.arrays import Int64
 from tamis.core.errors import (
     BadSubscriptions,
@@ -122,7 +122,7 @@ class EventSubscriptions:
                 raise UsageError("the file has interfaces, and others are given: leave one out")
             bad |= _bad_interfaces(entries)
             every: Mapping[SubscriptionId, Any] = entries.interfaces
-            interfaces = {id: given for id, given in every.items() if _is_interface(given)}
+            interfaces = {id: given for id, given in every.items() if not id_problem(given)}
         names = None if interfaces is None else _given_interfaces(interfaces, entries, bad)
         numbers: dict[SubscriptionId, int] = {}  # of interfaces, in the order that they are met
         reader = _Reader(checked_limits(limits))
@@ -284,7 +284,7 @@ def _given_interfaces(
             f"not {type(interfaces).__name__}"
         )
     for id, interface in interfaces.items():
-        if not _is_interface(interface):
+        if id_problem(interface):
             raise UsageError(f"the interface of {id!r:.80} is no id: {interface!r:.80}")
     ids = list(entries.ids)
     without = [id for number, id in enumerate(ids) if number not in bad and id not in interfaces]
@@ -297,18 +297,13 @@ def _given_interfaces(
     return [interfaces.get(id, id) for id in ids]
 
 
-def _is_interface(interface: object) -> bool:
-    is_id = isinstance(interface, str | int) and not isinstance(interface, bool)
-    return is_id and bool(str(interface)) and str(interface).isprintable()
-
-
 def _bad_interfaces(entries: Entries) -> dict[int, SubscriptionIdError]:
     """The entries of a file that have no interface, though others do, or one that is no id."""
     found: dict[int, SubscriptionIdError] = {}
     for number, id in enumerate(entries.ids):
         if id not in entries.interfaces:
             found[number] = SubscriptionIdError('there is no "interface", and other lines have one')
-        elif not _is_interface(entries.interfaces[id]):
+        elif id_problem(entries.interfaces[id]):
             shown = f"{entries.interfaces[id]!r:.80}"
             found[number] = SubscriptionIdError(f"the interface is no id: {shown}")
     return found

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.core.arguments import checked_path
+from tamis.core.arguments import checked_path, id_problem
 from tamis.core.array_file import MAGIC
 from tamis.core.arrays import Int64
 from tamis.core.errors import (
@@ -220,18 +220,9 @@ def bad_ids(entries: Entries) -> Iterator[tuple[int, SubscriptionIdError]]:
             where = "" if entries.lines is None else f", first in line {entries.lines[first]}"
             problem = f"the id is used twice{where}: ids must be unique"
         else:
-            problem = problem_of(id)
+            problem = id_problem(id)
         if problem:
             yield number, SubscriptionIdError(problem)
-
-
-def problem_of(id: SubscriptionId) -> str:
-    """Why an id cannot be used, or ""."""
-    if isinstance(id, int) or (id and id.isprintable()):
-        return ""
-    if not id:
-        return "the id is empty"
-    return "the id has a tab, a newline or another character that cannot be printed"
 
 
 def _suspects(entries: Entries) -> Iterator[tuple[int, SubscriptionId, int]]:

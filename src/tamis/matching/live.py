@@ -80,8 +80,7 @@ class Matcher(DurableSet[Subscription, CompiledMatcher, Snapshot], DocumentMatch
 
     def _parsed(self, id: SubscriptionId, expression: str) -> Subscription | None:
         """A subscription that is good beyond doubt; None leaves it to what reads many."""
-        is_id = type(id) is int or (type(id) is str and bool(id) and id.isprintable())
-        if self._engine != "auto" or not is_id or type(expression) is not str:
+        if self._engine != "auto" or type(expression) is not str:
             return None
         try:
             query = self._none.queries.parse(expression)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tamis.core.arguments import checked_limits, checked_path
+from tamis.core.arguments import checked_limits, checked_path, id_problem
 from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionError,
@@ -17,7 +17,7 @@ from tamis.core.errors import (
 from tamis.core.index.durable import DurableSet
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import declared_namespaces
-from tamis.language.entries import given_pairs, problem_of
+from tamis.language.entries import given_pairs
 from tamis.language.flwr import Transformation, parse_transformation, read_transformations
 from tamis.transform.planner import Planner, Plans
 from tamis.transform.shapes import task_of
@@ -166,8 +166,6 @@ class Transformer(
 
     def _entry(self, id: SubscriptionId, text: Text) -> TransformingSubscription:
         """A subscription, or why it cannot be used."""
-        if problem := problem_of(id):
-            raise SubscriptionIdError(problem)
         is_text = isinstance(text, str)
         if isinstance(text, str):
             text = parse_transformation(text, self._namespaces, self.limits)
@@ -187,8 +185,9 @@ class Transformer(
         for id, text in map(_checked_pair, pairs):
             _check(id, text)
             try:
-                if id in found:
-                    raise SubscriptionIdError("the id is used twice: ids must be unique")
+                twice = "the id is used twice: ids must be unique" if id in found else ""
+                if problem := twice or id_problem(id):
+                    raise SubscriptionIdError(problem)
                 found[id] = self._entry(id, text)
             except SubscriptionError as error:
                 errors.append(error.located(id, None))

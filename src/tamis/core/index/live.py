@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from tamis.core.arguments import id_problem
 from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionError,
@@ -108,7 +109,10 @@ class LiveSet(ABC, Generic[E, C, S]):
 
     @abstractmethod
     def _parsed(self, id: SubscriptionId, expression: Any) -> E | None:
-        """A subscription that is good beyond doubt; None leaves it to ``_read``."""
+        """A subscription that is good beyond doubt; None leaves it to ``_read``.
+
+        The id is a str or an int that can be used.
+        """
 
     @abstractmethod
     def _read(self, given: Any) -> tuple[Iterable[E], Sequence[SubscriptionError]]:
@@ -172,7 +176,8 @@ class LiveSet(ABC, Generic[E, C, S]):
         new: Iterable[E | None] = ()
         refused: Sequence[SubscriptionError] = ()
         if type(given) is dict and len(given) < _BULK_MIN:
-            new = [self._parsed(id, expression) for id, expression in given.items()]
+            are_ids = all(type(id) in (str, int) and not id_problem(id) for id in given)
+            new = [self._parsed(*pair) for pair in given.items()] if are_ids else ()
         if not new or None in new:
             new, refused = self._read(given)
         errors = list(refused)
