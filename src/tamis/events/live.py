@@ -6,19 +6,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tamis.core.arguments import checked_limits
-from tamis.core.errors import OtherVersion, SubscriptionError, SubscriptionId
+from tamis.core.array_file import open_arrays, write_arrays
+from tamis.core.errors import (
+    DamagedProgram,
+    OtherVersion,
+    SubscriptionError,
+    SubscriptionId,
+    UsageError,
+)
+from tamis.core.index.columns import Ids, Texts, packed_texts, unpacked_texts
 from tamis.core.index.durable import DurableSet
 from tamis.core.index.segments import Segment
 from tamis.core.index.store import read_texts
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.encode import Encoder
 from tamis.events.matcher import CompiledEventMatcher, EventSnapshot, MatchesEvents, compile_events
-from tamis.events.saved import KIND, load_events, save_events
+from tamis.events.model import FilterTable, checked_table
 from tamis.events.segmented import names_left
 from tamis.events.subscriptions import EventSubscription, EventSubscriptions
 from tamis.language.constraints import parse_filters
 from tamis.language.entries import SubscriptionItems
+
+_KIND, _VERSION = "events", 1
+_OF_INTERFACES = ("interface_id_bytes", "interface_id_bounds")
 
 
 class EventMatcher(
@@ -41,7 +54,7 @@ class EventMatcher(
     []
     """
 
-    KIND = "events"
+    KIND = _KIND
 
     def __init__(
         self,
@@ -78,13 +91,13 @@ class EventMatcher(
         return EventSubscriptions(expressions, interfaces=interfaces, limits=self.limits)
 
     def _write_segment(self, path: Path, compiled: CompiledEventMatcher) -> None:
-        save_events(path, compiled.subscriptions)
+        _save(path, compiled.subscriptions)
 
     def _read_segment(self, path: Path) -> CompiledEventMatcher:
         try:
-            return self._compiled(load_events(path))
+            return self._compiled(_load(path))
         except OtherVersion:
-            return self._compiled_again(path, *read_texts(path, KIND))
+            return self._compiled_again(path, *read_texts(path, _KIND))
 
     def _parsed(self, id: SubscriptionId, expression: Any) -> EventSubscription | None:
         if type(expression) is not str:
@@ -121,3 +134,43 @@ class EventMatcher(
             self._encoder = Encoder(tuple(names), self.limits)
         programs = [Segment(each.compiled.program, each.is_removed) for each in segments]
         return EventSnapshot(programs, self._encoder, version)
+
+
+def _save(path: Path, subscriptions: EventSubscriptions) -> None:
+    """Write a set to a file, of which its filters are read where it is mapped."""
+    table = subscriptions.table
+    expressions = map(subscriptions.expression, range(len(subscriptions)))
+    arrays = packed_texts(subscriptions.ids, Texts.of(expressions))
+    columns = table._asdict().items()
+    arrays |= {f"table_{name}": it for name, it in columns if isinstance(it, np.ndarray)}
+    if subscriptions.interface_ids is not subscriptions.ids:
+        arrays |= zip(_OF_INTERFACES, subscriptions.interface_ids.arrays(), strict=True)
+    metadata = {"names": table.names, "interface_count": table.interface_count}
+    write_arrays(path, _KIND, _VERSION, arrays, metadata)
+
+
+def _load(path: Path) -> EventSubscriptions:
+    """Read what ``_save`` wrote.
+
+    Raises:
+        ProgramError: there is no such file, or it is damaged, or of another version of Tamis.
+    """
+    found = open_arrays(path, _KIND, _VERSION)
+    arrays: dict[str, Any] = dict(found.arrays)
+    try:
+        ids, texts = unpacked_texts(arrays)
+        interface_ids = ids
+        if _OF_INTERFACES[0] in arrays:
+            interface_ids = Ids.of_arrays(*(arrays[name] for name in _OF_INTERFACES))
+        own = {name.removeprefix("table_"): it for name, it in arrays.items() if "table_" in name}
+        metadata = found.metadata
+        table = checked_table(
+            FilterTable(
+                names=tuple(metadata["names"]), interface_count=metadata["interface_count"], **own
+            )
+        )
+    except (KeyError, TypeError, UsageError) as error:
+        raise DamagedProgram(f"it is no set of event subscriptions: {error}", str(path)) from None
+    if not len(ids) == len(texts) == len(table.interfaces):
+        raise DamagedProgram("it has not as many ids as subscriptions", str(path))
+    return EventSubscriptions.of_columns(ids, interface_ids, table, texts)

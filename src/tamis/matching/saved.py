@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DamagedProgram, SubscriptionError, UnwritableOutput, UsageError
-from tamis.core.index.columns import Ids, Texts, packed_texts
+from tamis.core.index.columns import packed_texts, unpacked_texts
 from tamis.core.index.matches import Subscribers
 from tamis.core.kernel.check import are_starts, are_within, ascend_within
 from tamis.core.limits import Limits
@@ -173,12 +173,7 @@ def _read(path: Path, saved: SavedProgram) -> Compiled:
     for what, is_right in _checks(arrays, saved.program.queries):
         if not is_right:
             raise _Fault(what)
-    ids, texts = arrays.id_bounds, arrays.text_bounds
-    columns = Columns(
-        Ids(arrays.id_bytes.data, ids[:-1], ids[1:]),
-        Texts(arrays.text_bytes.data, texts[:-1], texts[1:]),
-        arrays.query_numbers,
-    )
+    columns = Columns(*unpacked_texts(arrays._asdict()), arrays.query_numbers)
     subscribers = Subscribers(arrays.subscriber_starts, arrays.subscriber_numbers)
     examples = subscribers.numbers[subscribers.starts[:-1]]
     try:

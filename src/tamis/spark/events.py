@@ -194,8 +194,8 @@ class EventArtifact(PickledArtifact[CompiledEventMatcher]):
         arrays = {name: value for name, value in columns if isinstance(value, np.ndarray)}
         ids = {"ids": given.ids.packed(), "interface_ids": given.interface_ids.packed()}
         for name, column in ids.items():
-            arrays[f"{name}_bytes"] = np.frombuffer(column.data, np.uint8)
-            arrays[f"{name}_bounds"] = np.concatenate([[0], column.ends]).astype(np.int64)
+            arrays[f"{name}_bytes"], bounds = column.arrays()
+            arrays[f"{name}_bounds"] = bounds.astype(np.int64)
         version = hashlib.sha256()
         for name, array in arrays.items():
             version.update(f"{name} {len(array)} ".encode())

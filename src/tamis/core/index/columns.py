@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self, TypeVar, overload
 from zlib import crc32
@@ -102,6 +102,12 @@ class Column(Sequence[T]):
             return self
         data = b"".join(self._parts(self.starts, self.ends))
         return type(self)(data, starts, ends).compact()
+
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What ``of_arrays`` makes the same column of."""
+        column = self.packed()
+        bounds = np.concatenate([np.zeros(1, column.ends.dtype), column.ends])
+        return np.frombuffer(column.data, np.uint8), bounds
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -218,13 +224,19 @@ class Ids(Column[SubscriptionId]):
         return self.find(id) >= 0
 
 
-TEXT_ARRAYS = ("id_bytes", "id_bounds", "text_bytes", "text_bounds")
+_TEXT_ARRAYS = ("id_bytes", "id_bounds", "text_bytes", "text_bounds")
 
 
 def packed_texts(ids: Ids, texts: Texts) -> dict[str, NDArray[Any]]:
     """Ids and expressions as arrays: their bytes; where each begins, and the last one ends."""
-    arrays: list[NDArray[Any]] = []
-    for column in (ids.packed(), texts.packed()):
-        bounds = np.concatenate([np.zeros(1, column.ends.dtype), column.ends])
-        arrays += [np.frombuffer(column.data, np.uint8), bounds]
-    return dict(zip(TEXT_ARRAYS, arrays, strict=True))
+    return dict(zip(_TEXT_ARRAYS, (*ids.arrays(), *texts.arrays()), strict=True))
+
+
+def unpacked_texts(arrays: Mapping[str, NDArray[Any]]) -> tuple[Ids, Texts]:
+    """What ``packed_texts`` packed, perhaps beside others; ``KeyError`` where an array is missing.
+
+    >>> unpacked_texts(packed_texts(Ids.of(["x", 7]), Texts.of(["//a", "//b"])))[0][1]
+    7
+    """
+    ids, id_bounds, texts, text_bounds = (arrays[name] for name in _TEXT_ARRAYS)
+    return Ids.of_arrays(ids, id_bounds), Texts.of_arrays(texts, text_bounds)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from tamis.core.arguments import MANIFEST
 from tamis.core.array_file import open_arrays, replacing, sync_folder, write_arrays
 from tamis.core.errors import DamagedProgram, ProgramError, StoreError, UnwritableOutput
-from tamis.core.index.columns import TEXT_ARRAYS, Ids, Texts, packed_texts
+from tamis.core.index.columns import Ids, Texts, packed_texts, unpacked_texts
 from tamis.core.index.journal import Journal, Records, cut, read_journal
 from tamis.core.index.segments import Segment
 
@@ -365,9 +365,7 @@ def write_texts(path: Path, ids: Ids, texts: Texts) -> None:
 
 def read_texts(path: Path, kind: str = "subscriptions") -> tuple[Ids, Texts]:
     """The ids and expressions of a file, whatever version of Tamis wrote it."""
-    arrays = open_arrays(path, kind, None).arrays
     try:
-        ids, id_bounds, texts, text_bounds = (arrays[name] for name in TEXT_ARRAYS)
+        return unpacked_texts(open_arrays(path, kind, None).arrays)
     except KeyError:
         raise DamagedProgram("it has no ids and expressions", str(path)) from None
-    return Ids.of_arrays(ids, id_bounds), Texts.of_arrays(texts, text_bounds)
