@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import GeneratorType
+from typing import TypeGuard
 
 from tamis.core.errors import UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
@@ -93,6 +94,6 @@ MANIFEST = "tamis.store"
 """The file that a folder of subscriptions has."""
 
 
-def is_store(path: object) -> bool:
+def is_store(path: object) -> TypeGuard[str | os.PathLike[str]]:
     """Whether something is the path of a folder that keeps subscriptions."""
     return isinstance(path, str | os.PathLike) and Path(path, MANIFEST).is_file()

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, cast, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -172,7 +172,7 @@ def event_subscriptions(
             raise UsageError("give interfaces to EventSubscriptions, which has them already")
         return subscriptions
     if is_store(subscriptions):
-        with EventMatcher.open(cast(str, subscriptions), read_only=True) as live:
+        with EventMatcher.open(subscriptions, read_only=True) as live:
             return live.compiled()
     return EventSubscriptions(given_items(subscriptions), interfaces=interfaces)
 

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -387,7 +387,7 @@ def program(
     if isinstance(subscriptions, str | os.PathLike) and is_program(Path(subscriptions)):
         subscriptions = load_matcher(subscriptions)
     elif is_store(subscriptions):
-        with Matcher.open(cast(str, subscriptions), read_only=True) as live:
+        with Matcher.open(subscriptions, read_only=True) as live:
             subscriptions = live.compiled()
     elif isinstance(subscriptions, Matcher):
         subscriptions = subscriptions.compiled()

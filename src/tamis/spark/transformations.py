@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -112,7 +112,7 @@ def _read(
     limits: Limits,
 ) -> Transformer:
     if is_store(subscriptions):
-        with Transformer.open(cast(str, subscriptions), read_only=True) as live:
+        with Transformer.open(subscriptions, read_only=True) as live:
             return live
     items = given_items(subscriptions, folders=False)
     given: Mapping[SubscriptionId, Text]
