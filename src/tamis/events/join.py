@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, distinct, flat_indices, starts_of
+from tamis.core.arrays import Int32, Int64, distinct, flat_indices, starts_of
 from tamis.core.errors import SubscriptionId
 from tamis.core.index.columns import Ids
 from tamis.events import model as at
-from tamis.events.model import FilterTable, packed
+from tamis.events.model import ARRAY_TYPES, FilterTable, packed
 
-_NONE = np.zeros(0, np.int64)
+_TYPES = ARRAY_TYPES[FilterTable]
 
 
 class TableJoiner:
@@ -32,7 +33,8 @@ class TableJoiner:
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
         self._strings: dict[bytes, int] = {}
-        self._parts: list[tuple[NDArray[np.generic], ...]] = []
+        # The columns of the table, in parts; those that say where lists begin have their lengths.
+        self._parts: dict[str, list[NDArray[Any]]] = {n: [np.zeros(0, _TYPES[n])] for n in _TYPES}
         self._subscriptions = self._lists = 0
 
     def add(self, table: FilterTable, kept: Int64, interfaces: Int64) -> None:
@@ -55,16 +57,20 @@ class TableJoiner:
         string_numbers = self._strings_of(table, values[is_string], item_values[is_string_item])
         values[is_string] = string_numbers[values[is_string]]
         item_values[is_string_item] = string_numbers[item_values[is_string_item]]
-        self._parts.append(
-            (
-                sizes,
-                self._names_of(table, table.constraint_names[own]),
-                *(operators, kinds, values),
-                *(list_sizes, item_kinds, item_values),
-                numbers[table.subscriptions[filters]],
-                interfaces,
-            )
-        )
+        columns: dict[str, NDArray[Any]] = {
+            "starts": sizes,
+            "constraint_names": self._names_of(table, table.constraint_names[own]),
+            "operators": operators,
+            "kinds": kinds,
+            "values": values,
+            "list_starts": list_sizes,
+            "list_kinds": item_kinds,
+            "list_values": item_values,
+            "subscriptions": numbers[table.subscriptions[filters]],
+            "interfaces": interfaces,
+        }
+        for name, column in columns.items():
+            self._parts[name].append(column)
         self._subscriptions += len(kept)
         self._lists += len(used)
 
@@ -85,37 +91,13 @@ class TableJoiner:
 
     def table(self) -> FilterTable:
         """All that was added."""
-
-        def column(index: int, dtype: type[np.generic]) -> NDArray[np.generic]:
-            return np.concatenate([_NONE.astype(dtype), *(part[index] for part in self._parts)])
-
-        def ints(index: int) -> Int32:
-            return column(index, np.int32).astype(np.int32)
-
-        def longs(index: int) -> Int64:
-            return column(index, np.int64).astype(np.int64)
-
-        def kinds(index: int) -> Bytes:
-            return column(index, np.uint8).astype(np.uint8)
-
-        string_starts, string_bytes = packed(self._strings)
-        interfaces = ints(9)
-        return FilterTable(
-            names=tuple(self._names),
-            starts=starts_of(longs(0)),
-            constraint_names=ints(1),
-            operators=kinds(2),
-            kinds=kinds(3),
-            values=longs(4),
-            list_starts=starts_of(longs(5)),
-            list_kinds=kinds(6),
-            list_values=longs(7),
-            string_starts=string_starts,
-            string_bytes=string_bytes,
-            subscriptions=ints(8),
-            interfaces=interfaces,
-            interface_count=int(interfaces.max(initial=-1)) + 1,
-        ).frozen()
+        columns: dict[str, Any] = {
+            name: np.concatenate(parts, dtype=_TYPES[name]) for name, parts in self._parts.items()
+        }
+        columns |= {name: starts_of(columns[name]) for name in ("starts", "list_starts")}
+        columns["string_starts"], columns["string_bytes"] = packed(self._strings)
+        count = int(columns["interfaces"].max(initial=-1)) + 1
+        return FilterTable(tuple(self._names), interface_count=count, **columns).frozen()
 
 
 class InterfaceNumbers:

@@ -255,7 +255,7 @@ def packed(strings: Iterable[bytes]) -> tuple[Int64, Bytes]:
 
 _CONSTRAINTS_MAX = 1 << 29
 """Engines count constraints, and twice as many of their parts, in 32 bits."""
-_TYPES = {
+ARRAY_TYPES = {
     of: {
         name: dtype_of(hint)
         for name, hint in get_type_hints(of).items()
@@ -298,7 +298,7 @@ def _require(invariants: Iterable[_Invariant]) -> None:
 
 def _checked_arrays(arrays: FilterTable | EventBatch) -> dict[str, Any]:
     """The arrays by their names: frozen, contiguous, of their types."""
-    types = _TYPES[type(arrays)]
+    types = ARRAY_TYPES[type(arrays)]
     return {name: _array(name, getattr(arrays, name), type) for name, type in types.items()}
 
 
