@@ -198,6 +198,17 @@ def test_many_subscriptions_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -
     assert compiled == [20_000]  # two subscriptions are equal
 
 
+def test_its_subscriptions_are_listed_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    live, events = tamis.Matcher({"x": "//a", 1: "//b"}), tamis.EventMatcher({"x": "a = 1"})
+    for kind, expression in ((live, "//c"), (events, "c = 1")):
+        monkeypatch.setattr(kind, "_compiled", None)  # which would be called
+        assert list(kind.subscriptions.ids) == list(kind.ids)
+        kind.update({"x": expression, "z": expression})
+        assert list(kind.subscriptions.ids) == list(kind.ids)
+    assert [each.expression for each in live.subscriptions] == ["//b", "//c", "//c"]
+    assert [events.subscriptions.expression(number) for number in range(2)] == ["c = 1"] * 2
+
+
 def test_readers_see_all_of_a_change_or_nothing() -> None:
     live = tamis.Matcher(dict.fromkeys(range(10), "//a"))
     failures: list[object] = []

@@ -22,7 +22,6 @@ from tamis.core.names import declared_namespaces
 if TYPE_CHECKING:
     from tamis.events.subscriptions import EventSubscriptions
     from tamis.language.subscriptions import Subscriptions
-    from tamis.matching.live import Matcher
     from tamis.matching.matcher import CompiledMatcher
     from tamis.schema.graph import SchemaGraph
 
@@ -266,7 +265,9 @@ def parse_subscriptions(
 
     if is_store(file):
         given = *namespaces, unsupported != "refuse", limits != DEFAULT_LIMITS
-        return _compiled(open_store(file, "xpath", given=given)).subscriptions
+        with open_store(file, "xpath", given=given) as live:
+            found: Subscriptions = live.subscriptions
+            return found
     with _reading_shown() as shown:
         return Subscriptions.from_file(
             file,
@@ -295,7 +296,9 @@ def read_matcher(
     if is_store(folder := subscriptions or program or Path()):
         about = (*options.namespaces, options.unsupported != "refuse", options.skip_bad)
         others = (options.limits, engine != "auto", *schema, dtd_trust)
-        return _compiled(open_store(folder, "xpath", given=(*about, *others)))
+        with open_store(folder, "xpath", given=(*about, *others)) as live:
+            compiled: CompiledMatcher = live.compiled()
+            return compiled
     from tamis.matching.matcher import compile_subscriptions, load_matcher  # noqa: PLC0415
 
     if subscriptions is not None:
@@ -319,11 +322,6 @@ def read_matcher(
         raise UsageError("what is about a DTD: not with --program, which is compiled without one")
     matcher = load_matcher(program)
     return matcher.with_limits(read_limits(options.limits, matcher.limits))
-
-
-def _compiled(live: Matcher) -> CompiledMatcher:
-    with live:
-        return live.compiled()
 
 
 @contextmanager

@@ -122,7 +122,7 @@ def _check_events(file: Path, limits: Limits) -> int:
 
     if is_store(file):
         with args.open_store(file, "events", given=[limits != DEFAULT_LIMITS]) as live:
-            found: EventSubscriptions = live.compiled().subscriptions
+            found: EventSubscriptions = live.subscriptions
     else:
         found = EventSubscriptions.from_file(file, skip_bad=True, limits=limits)
     args.list_bad(found, file)

@@ -30,6 +30,7 @@ from tamis.events.subscriptions import EventSubscription, EventSubscriptions
 from tamis.language.constraints import parse_filters
 from tamis.language.entries import SubscriptionItems
 
+_Segments = Sequence[Segment[CompiledEventMatcher]]
 _KIND, _VERSION = "events", 1
 _OF_INTERFACES = ("interface_id_bytes", "interface_id_bounds")
 
@@ -117,23 +118,28 @@ class EventMatcher(
             errors = given.errors
         return map(given.subscription, range(len(given))), errors
 
-    def _compile(
-        self, old: Sequence[Segment[CompiledEventMatcher]], new: Sequence[EventSubscription]
-    ) -> CompiledEventMatcher:
-        parts = [(each.compiled.subscriptions, each.left()) for each in old]
-        return self._compiled(EventSubscriptions.joined(parts, new))
+    @property
+    def subscriptions(self) -> EventSubscriptions:
+        """The present subscriptions, parsed; they are not compiled together."""
+        return _joined(*self._present())
+
+    def _compile(self, old: _Segments, new: Sequence[EventSubscription]) -> CompiledEventMatcher:
+        return self._compiled(_joined(old, new))
 
     def _compiled(self, subscriptions: EventSubscriptions) -> CompiledEventMatcher:
         return CompiledEventMatcher(subscriptions, self._engine, self.limits)
 
-    def _snapshot_of(
-        self, segments: Sequence[Segment[CompiledEventMatcher]], version: int
-    ) -> EventSnapshot:
+    def _snapshot_of(self, segments: _Segments, version: int) -> EventSnapshot:
         names = dict.fromkeys(name for each in segments for name in names_left(each))
         if names.keys() != set(self._encoder.names):  # others may have any value
             self._encoder = Encoder(tuple(names), self.limits)
         programs = [Segment(each.compiled.program, each.is_removed) for each in segments]
         return EventSnapshot(programs, self._encoder, version)
+
+
+def _joined(old: _Segments, new: Sequence[EventSubscription]) -> EventSubscriptions:
+    parts = [(each.compiled.subscriptions, each.left()) for each in old]
+    return EventSubscriptions.joined(parts, new)
 
 
 def _save(path: Path, subscriptions: EventSubscriptions) -> None:

@@ -28,6 +28,8 @@ from tamis.matching.matcher import CompiledMatcher, compile_subscriptions, load_
 from tamis.matching.snapshot import DocumentMatcher, Snapshot
 from tamis.schema.graph import SchemaGraph
 
+_Segments = Sequence[Segment[CompiledMatcher]]
+
 
 class Matcher(DurableSet[Subscription, CompiledMatcher, Snapshot], DocumentMatcher):
     """The same as :func:`tamis.compile` gives, with subscriptions that come and go.
@@ -151,18 +153,26 @@ class Matcher(DurableSet[Subscription, CompiledMatcher, Snapshot], DocumentMatch
         matcher.loaded_from = None  # a pickle has the subscriptions: the file may be deleted
         return matcher
 
-    def _compile(
-        self, old: Sequence[Segment[CompiledMatcher]], new: Sequence[Subscription]
-    ) -> CompiledMatcher:
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """The present subscriptions, parsed; they are not compiled together."""
+        return self._joined(*self._present())
+
+    def _joined(self, old: _Segments, new: Sequence[Subscription]) -> Subscriptions:
+        if len(old) == 1 and old[0].is_removed is None and not new:
+            return old[0].compiled.subscriptions
         before = [
             (each.ids(), each.compiled.subscriptions.columns.texts.part(each.left()))
             for each in old
         ]
-        return self._compiled(self._none.with_entries(new, before))
+        return self._none.with_entries(new, before)
+
+    def _compile(self, old: _Segments, new: Sequence[Subscription]) -> CompiledMatcher:
+        return self._compiled(self._joined(old, new))
 
     def _compiled(self, subscriptions: Subscriptions) -> CompiledMatcher:
         return CompiledMatcher(subscriptions, self._engine, self._limits, None, self._schema)
 
-    def _snapshot_of(self, segments: Sequence[Segment[CompiledMatcher]], version: int) -> Snapshot:
+    def _snapshot_of(self, segments: _Segments, version: int) -> Snapshot:
         programs = [Segment(each.compiled.programs, each.is_removed) for each in segments]
         return Snapshot(BatchMatcher(programs, self._limits, Projection(), self._parsers, version))

@@ -147,8 +147,7 @@ class Transformer(
     @property
     def transformations(self) -> dict[SubscriptionId, Transformation]:
         """The subscriptions by id, in their order, as they were read."""
-        with self._lock:
-            segments, new = list(self._segments), list(self._new.values())
+        segments, new = self._present()
         return {each.id: each.transformation for each in (*subscriptions_of(segments), *new)}
 
     @property

@@ -227,9 +227,8 @@ class LiveSet(ABC, Generic[E, C, S]):
     @property
     def ids(self) -> tuple[SubscriptionId, ...]:
         """The ids as they are now, in the order of the results."""
-        with self._lock:
-            segments, new = list(self._segments), tuple(self._new)
-        return (*SnapshotIds(segments), *new)
+        segments, new = self._present()
+        return (*SnapshotIds(segments), *(entry.id for entry in new))
 
     def get(self, id: SubscriptionId) -> str | None:
         """The expression of a subscription, or None where there is none with this id."""
@@ -239,11 +238,15 @@ class LiveSet(ABC, Generic[E, C, S]):
 
     def entries(self) -> Iterator[E]:
         """The subscriptions as they are now, in the order of the results."""
-        with self._lock:
-            segments, new = list(self._segments), list(self._new.values())
+        segments, new = self._present()
         for segment in segments:
             yield from map(segment.compiled.entry, segment.left().tolist())
         yield from new
+
+    def _present(self) -> tuple[list[Segment[C]], list[E]]:
+        """The segments and the subscriptions behind them, as they are now."""
+        with self._lock:
+            return list(self._segments), list(self._new.values())
 
     @property
     def version(self) -> int:
@@ -328,8 +331,7 @@ class LiveSet(ABC, Generic[E, C, S]):
     def compiled(self) -> C:
         """The present subscriptions, compiled together: what can be saved."""
         with self._compiling:
-            with self._lock:
-                before, new = list(self._segments), list(self._new.values())
+            before, new = self._present()
             if len(before) == 1 and before[0].is_removed is None and not new:
                 return before[0].compiled
             compiled = self._compile(before, new)
