@@ -266,6 +266,14 @@ def test_objects_are_of_the_classes_that_they_are_here_for() -> None:
     assert isinstance(MATCH.nodes("x"), Selection)
 
 
+def test_a_live_set_that_was_not_made_can_be_shown() -> None:
+    for live_set in (tamis.Matcher, tamis.EventMatcher, tamis.Transformer):
+        live = live_set.__new__(live_set)  # which tracebacks show where the constructor raises
+        with pytest.raises(tamis.BadSubscriptions):
+            live.__init__({"x": "<"})  # type: ignore[misc]
+        assert repr(live) == f"<{live_set.__name__}: not made>"
+
+
 def test_no_live_set_takes_a_bad_id() -> None:
     for live, good in (
         (tamis.Matcher(), "//a"),

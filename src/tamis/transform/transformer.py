@@ -202,8 +202,8 @@ class Transformer(
 
     __reduce__ = DocumentTransformer.__reduce__
 
-    def __repr__(self) -> str:
-        return f"<Transformer: {len(self):,} subscriptions, strategy {self.strategy}>"
+    def _shown(self) -> str:
+        return f"{super()._shown()}, strategy {self.strategy}"
 
 
 def _checked_pair(pair: object) -> tuple[SubscriptionId, Text]:

@@ -427,8 +427,12 @@ class LiveSet(ABC, Generic[E, C, S]):
     def __reduce__(self) -> tuple[Any, ...]:
         raise UsageError("a live set cannot be pickled: pickle compiled() of it")
 
+    def _shown(self) -> str:
+        return f"{len(self):,} subscriptions"
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self):,} subscriptions>"
+        is_made = hasattr(self, "_merger")  # else its constructor raised
+        return f"<{type(self).__name__}: {self._shown() if is_made else 'not made'}>"
 
 
 def _due(segments: Sequence[Segment[C]]) -> Sequence[Segment[C]]:
