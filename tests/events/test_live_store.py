@@ -57,3 +57,11 @@ def test_damage_is_told(tmp_path: Path) -> None:
     segment.write_bytes(data)
     with pytest.raises(StoreError, match="segment"):
         tamis.EventMatcher.open(tmp_path)
+
+
+def test_what_can_no_longer_be_read_is_told(tmp_path: Path) -> None:
+    for number, written in enumerate(('"a ="', '["a =", "i"]')):
+        with tamis.EventMatcher.open(tmp_path / str(number)) as live:
+            live._write(f'[["x", {written}]]')  # as a Tamis that took it would
+        with pytest.raises(StoreError, match="subscription 'x': expected"):
+            tamis.EventMatcher.open(tmp_path / str(number))

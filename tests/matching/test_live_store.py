@@ -47,6 +47,34 @@ def test_a_folder_keeps_settings_and_subscriptions(tmp_path: Path) -> None:
     tamis.Matcher.open(tmp_path).close()
 
 
+def test_warnings_are_logged_when_a_subscription_is_added(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.dtd").write_text("<!ELEMENT a ANY>")
+    given = {"unsupported": "slow", "dtd": tmp_path / "a.dtd"}  # what has a DTD is compiled again
+    with tamis.Matcher.open(tmp_path / "store", **given) as live:
+        live.add("slow", "//a[last()]")
+        live.add("odd", "true()")
+        told = [*caplog.messages]
+        assert told == [
+            "1 of 1 subscriptions go through lxml",
+            "subscription 'odd' is always true: true()",
+        ]
+        for number in range(70):
+            live.add(number, f"//a{number}")
+            assert list(live.match("<a/>")) == ["slow", "odd"]
+        live.compact()
+        live.remove("slow")
+        live.compiled()
+        live.update({"slow": "//a[last() = 1]"})
+        told.append("1 of 1 subscriptions go through lxml")
+    for _ in range(2):
+        with tamis.Matcher.open(tmp_path / "store") as live:
+            assert list(live.match("<a/>")) == ["odd", "slow"]
+            live.compact()
+    assert caplog.messages == told
+
+
 @pytest.mark.parametrize("engine", ["auto", "nfa", "twigstacks"])
 def test_a_dtd_is_kept(tmp_path: Path, engine: str) -> None:
     file = tmp_path / "a.dtd"
@@ -110,3 +138,11 @@ def test_a_long_journal_becomes_segments(tmp_path: Path, monkeypatch: pytest.Mon
     with tamis.Matcher.open(tmp_path) as live:
         assert list(live.match("<a1><b/></a1>")) == expected
         assert len(live) == 666
+
+
+def test_what_can_no_longer_be_read_is_told(tmp_path: Path) -> None:
+    with tamis.Matcher.open(tmp_path) as live:
+        live._write('[["x", "//a["], ["y", "//b"]]')  # as a Tamis that took it would
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match="subscription 'x': expected"):
+            tamis.Matcher.open(tmp_path, read_only=read_only)

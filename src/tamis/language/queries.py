@@ -199,6 +199,9 @@ def read_entries(
     examples[query_numbers[::-1]] = np.arange(len(kept))[::-1]  # the last one to be written stays
     texts = entries.expressions.part(kept).compact()
     queries = Queries(texts, examples, options, rest.queries, table)
+    if warns and len(queries.unstreamed):
+        slow = np.count_nonzero(np.isin(query_numbers, queries.unstreamed))
+        log.warning("%d of %d subscriptions go through lxml", slow, len(kept))
     refused.sort(key=lambda pair: pair[0])
     return kept, queries, query_numbers, tuple(error for _, error in refused)
 

@@ -183,10 +183,13 @@ class Subscriptions:
     def with_entries(
         self, entries: Sequence[Subscription], before: Sequence[tuple[Ids, Texts]] = ()
     ) -> Subscriptions:
-        """A set of good subscriptions with the same namespaces and limits, and no errors.
+        """A set of subscriptions with the same namespaces and limits; nothing is told of odd ones.
 
         Args:
             before: ids and expressions that are before the entries.
+
+        Raises:
+            BadSubscriptions: some cannot be used.
         """
         result = copy.copy(self)
         known = {each.expression: query for each in entries if (query := each.parsed) is not None}
@@ -194,6 +197,8 @@ class Subscriptions:
         own = Texts.of(entry.expression for entry in entries)
         texts = Texts.joined([*(each for _, each in before), own])
         result._read(Entries(ids, texts, None, []), known, warns=False)
+        if result.errors:
+            raise BadSubscriptions(result.errors)
         return result
 
     @classmethod

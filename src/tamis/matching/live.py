@@ -14,6 +14,7 @@ from tamis.core.errors import (
     SubscriptionId,
     UsageError,
 )
+from tamis.core.index.columns import Ids, Texts
 from tamis.core.index.durable import DurableSet
 from tamis.core.index.segments import Segment
 from tamis.core.index.store import read_texts
@@ -136,6 +137,10 @@ class Matcher(DurableSet[Subscription, CompiledMatcher, Snapshot], DocumentMatch
     @classmethod
     def _arguments(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         return {**schema_arguments(settings), "limits": Limits(**settings["limits"])}
+
+    def _again(self, pairs: list[tuple[SubscriptionId, Any]]) -> Subscriptions:
+        ids, texts = Ids.of(id for id, _ in pairs), Texts.of(text for _, text in pairs)
+        return self._none.with_entries([], [(ids, texts)])
 
     def _write_segment(self, path: Path, compiled: CompiledMatcher) -> None:
         if self._schema is None:

@@ -86,9 +86,6 @@ def compile_assignment(
         asking = np.flatnonzero(np.isin(numbers, list(errors))).tolist()
         located = (errors[numbers[n]].located(subscriptions.ids[n], None) for n in asking)
         raise BadSubscriptions(tuple(located)) from None
-    if engine is lxml.ENGINE:
-        count = np.isin(subscriptions.query_numbers, assignment.numbers).sum()
-        log.warning("%d of %d subscriptions go through lxml", count, len(subscriptions))
     return assignment, program
 
 

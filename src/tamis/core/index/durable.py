@@ -130,14 +130,17 @@ class DurableSet(LiveSet[E, C, S]):
         self._new = {entry.id: entry for entry in self._reread(put.items(), path)}
 
     def _again(self, pairs: list[tuple[SubscriptionId, Any]]) -> Any:
-        """What ``_read`` takes, of ids and what was written of each."""
+        """What ``_read`` takes, of ids and what was written of each; odd ones were told of."""
         return pairs
 
     def _reread(self, pairs: Iterable[tuple[SubscriptionId, Any]], path: Path) -> list[E]:
         """Subscriptions that were good when they were written."""
-        new, errors = self._read(self._again(list(pairs)))
-        if errors:
-            raise StoreError(str(BadSubscriptions(tuple(errors))), str(path))
+        try:
+            new, errors = self._read(self._again(list(pairs)))
+            if errors:
+                raise BadSubscriptions(tuple(errors))
+        except BadSubscriptions as several:
+            raise StoreError(str(several), str(path)) from None
         return list(new)
 
     def flush(self) -> None:
