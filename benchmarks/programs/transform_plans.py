@@ -28,7 +28,7 @@ from tamis.language.flwr import parse_transformation
 from tamis.schema.graph import ExpandedGraph
 from tamis.schema.reader import read_graph
 from tamis.transform.layout import DONE, NONE
-from tamis.transform.shapes import Shapes, TaskProjections, task_of
+from tamis.transform.shapes import Shapes, projection_of_tasks, task_of
 from tamis_papers.pathsharing import layout
 from tamis_papers.pathsharing.claims import Claims
 from tamis_papers.pathsharing.execute import PathSharing
@@ -67,7 +67,7 @@ def main() -> None:
     with phases("parse"):
         pairs = read_subscriptions(options.subscriptions)
         tasks = [task_of(parse_transformation(text)) for _, text in pairs]
-    shapes, projections = Shapes(Labels()), TaskProjections()
+    shapes = Shapes(Labels())
     strategy = PathSharing(shapes.labels, _planner(shapes.labels, options))
     start = perf_counter()
     with phases("add"):
@@ -75,13 +75,13 @@ def main() -> None:
             if number == len(tasks) - _LAST:
                 start = perf_counter()
             shape = shapes.of(task)
-            projections.add_task(task)
             strategy.add(shape)
-    each = (perf_counter() - start) / min(len(tasks), _LAST)
+        each = (perf_counter() - start) / min(len(tasks), _LAST)
+        projection = projection_of_tasks(tasks)
     note = f"{strategy.operators:,} operators; the last ones took {1e6 * each:.0f} µs each to add"
     with phases("cold"):
-        find(strategy, projections.total, warmup, Phases(), options.operators)
-    counts, digest = find(strategy, projections.total, documents, phases, options.operators)
+        find(strategy, projection, warmup, Phases(), options.operators)
+    counts, digest = find(strategy, projection, documents, phases, options.operators)
     counts["documents"] = len(documents)
     engine = f"{options.plans}, {options.known}"
     answer(phases, counts, version=__version__, engine=engine, digest=digest, note=note)

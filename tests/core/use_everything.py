@@ -99,7 +99,7 @@ def _use_path_sharing() -> None:
     from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
     from tamis.language.filters import Labels  # noqa: PLC0415
     from tamis.language.flwr import parse_transformation  # noqa: PLC0415
-    from tamis.transform.shapes import Shapes, TaskProjections, task_of  # noqa: PLC0415
+    from tamis.transform.shapes import Shapes, projection_of_tasks, task_of  # noqa: PLC0415
     from tamis_papers.pathsharing.claims import Claims  # noqa: PLC0415
     from tamis_papers.pathsharing.execute import PathSharing  # noqa: PLC0415
     from tamis_papers.pathsharing.plan import FW, FWR, F, Planner  # noqa: PLC0415
@@ -113,13 +113,11 @@ def _use_path_sharing() -> None:
     ]
     inside = "".join(f"<b k='{n}'><b k='1'><c l='1'>{n}</c></b><c>{n}</c></b>" for n in range(99))
     document = Source(f"<a n='2'><a n='3'>{inside}</a></a>".encode())
-    shapes, projections = Shapes(Labels()), TaskProjections()
-    found = []
-    for task in map(task_of, map(parse_transformation, texts)):
-        projections.add_task(task)
-        found.append(shapes.of(task))
+    shapes = Shapes(Labels())
+    tasks = [task_of(parse_transformation(text)) for text in texts]
+    found = [shapes.of(task) for task in tasks]
     vocabulary = Vocabulary()
-    batch, _ = parse_documents([document], vocabulary, projections.total, Limits())
+    batch, _ = parse_documents([document], vocabulary, projection_of_tasks(tasks), Limits())
     claims = Claims(shapes.labels, None)
     answers = set()
     for sharing, known, is_shared in (

@@ -10,7 +10,7 @@ from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import parse_transformation
-from tamis.transform.shapes import Task, TaskProjections, task_of
+from tamis.transform.shapes import Task, projection_of_tasks, task_of
 from tamis.transform.strategy import GroupReader, Groups
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]
@@ -18,13 +18,8 @@ Found = dict[int, list[tuple[int, list[list[int]]]]]
 
 def tasks_of(queries: Sequence[str]) -> tuple[list[Task], Projection]:
     """The tasks of some transformations, and what all of them read."""
-    projections = TaskProjections()
-    tasks = []
-    for query in queries:
-        transformation = parse_transformation(query)
-        tasks.append(task_of(transformation))
-        projections.add_task(tasks[-1])
-    return tasks, projections.total
+    tasks = [task_of(parse_transformation(query)) for query in queries]
+    return tasks, projection_of_tasks(tasks)
 
 
 def parsed(document: str, projection: Projection) -> tuple[DocumentBatch, Vocabulary]:

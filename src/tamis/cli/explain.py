@@ -16,6 +16,7 @@ from tamis.cli.options import Argument, Option
 from tamis.core.errors import DocumentError, EventError, UnsupportedExpression, UsageError
 from tamis.core.limits import Limits
 from tamis.language import model
+from tamis.language.lower import lowered
 from tamis.language.printer import print_expression, print_path, print_test
 from tamis.language.values import value_string
 from tamis.language.xpath import Operand, parse, parse_value
@@ -215,7 +216,7 @@ def outline(query: model.Query) -> Iterator[str]:
     yield from _branches(whole.parts, "")
     for prefix, uri in query.namespaces:
         yield f"{prefix or 'default namespace'}: {uri}"
-    projection = projection_of(query.expression)
+    projection = projection_of(lowered([query]))
     reads = {
         "elements": True,
         "attributes": projection.attributes,

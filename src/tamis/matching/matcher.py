@@ -17,6 +17,8 @@ from tamis.core.index.matches import Subscribers
 from tamis.core.index.segments import Segment
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Projection
+from tamis.language.lower import lowered
+from tamis.language.model import Query
 from tamis.language.subscriptions import (
     Subscription,
     SubscriptionItems,
@@ -26,7 +28,7 @@ from tamis.language.subscriptions import (
 from tamis.language.xpath import Unsupported
 from tamis.matching.batches import BatchMatcher, Programs
 from tamis.matching.planner import compile_assignment, plan, with_switch
-from tamis.matching.projection import projection_of
+from tamis.matching.projection import expression_reading, projection_of
 from tamis.matching.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -226,7 +228,8 @@ def value_matcher(operand: Operand) -> CompiledMatcher:
     2.0
     """
     none = Subscriptions({})
-    return CompiledMatcher(none, "reference", none.limits, projection=projection_of(operand))
+    projection = projection_of(lowered([Query(expression_reading(operand))]))
+    return CompiledMatcher(none, "reference", none.limits, projection=projection)
 
 
 def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:

@@ -1,103 +1,87 @@
-"""What expressions read of documents, so that the parser can skip the rest.
+"""What queries read of documents, so that the parser can skip the rest.
 
-Each step of a path is followed by its *cover*: names of elements such that each node that the path
-has reached is one of them, or lies in one. The text that an expression reads is that of its cover:
-of the last element that a path names, or of all elements where none has been named yet.
+Each level of a query has a *cover*: names of elements such that each node that the level is about
+is one of them, or lies in one. The text that the level reads is that of its cover: of the last
+element that a path names, or of all elements where none has been named yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
-from itertools import pairwise
-from operator import or_
-
-from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Names, Projection
+from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Names, Projection, Projections
 from tamis.language import model as ast
+from tamis.language import table as t
+from tamis.language.table import QueryTable
 from tamis.language.xpath import Operand
 
+_NOTHING, _DOCUMENT = -2, -1
+"""Covers of attributes, whose values are not made of text, and of the document; others are numbers
+of tests."""
 
-def projection_of(expression: Operand, cover: Names = ALL_NAMES) -> Projection:
-    """What an expression or a value reads beyond the tags.
 
-    Args:
-        cover: of the context node; that of the document node is everything.
+def projection_of(table: QueryTable) -> Projection:
+    """What the queries of a table read together beyond the tags.
 
+    >>> from tamis.language.lower import lowered
     >>> from tamis.language.xpath import parse
-    >>> projection_of(parse("//a[b > 1]//*[@c]").expression)[:2]
+    >>> projection_of(lowered([parse("//a[b > 1]//*[@c]")]))[:2]
     (Names([('', 'c')]), Names([('', 'b')]))
     """
-    match expression:
-        case ast.Exists((path,)) | ast.Count(path):
-            return _projection_of_path(path, cover)
-        case ast.Exists(paths):
-            return _union(_projection_of_path(path, cover) for path in paths)
-        case ast.Nodes((path,)) | ast.StringOf(path):
-            return _projection_of_string(path, cover)
-        case ast.Nodes(paths):
-            return _union(_projection_of_string(path, cover) for path in paths)
-        case ast.NameOf(path, local):
-            return _projection_of_path(path, cover) | Projection(prefixes=not local)
-        case ast.Compare(_, inner, _) | ast.Contains(inner, _) | ast.StartsWith(inner, _):
-            return projection_of(inner, cover)
-        case ast.Not(inner) | ast.NormalizeSpace(inner) | ast.StringLength(inner):
-            return projection_of(inner, cover)
-        case ast.And(operands) | ast.Or(operands):
-            return _union(projection_of(operand, cover) for operand in operands)
-    return Projection()
+    names = [*(_names(test) for _, test in table.tests), NO_NAMES, ALL_NAMES]
+    attributes: set[int] = set()
+    texts: set[int] = set()
+    misc = prefixes = False
+    covers = [_DOCUMENT]
+    words = table.code.tolist()
+    for place, word in enumerate(words):
+        kind, payload = word & t.KIND_MASK, word >> t.KIND_BITS
+        around = covers[-1]
+        if kind == t.STEP:
+            number = payload >> t.TEST_SHIFT
+            is_attribute, test = table.tests[number]
+            covers.append(around if names[number] == ALL_NAMES else number)
+            if is_attribute:
+                attributes.add(number)
+                covers[-1] = _NOTHING
+            elif test is ast.KindTest.TEXT:
+                texts.add(around)
+            elif test is ast.KindTest.NODE and _reads_leaves(payload, words[place + 1]):
+                texts.add(around)
+                misc = True
+        elif kind == t.ASKS:
+            functions = payload >> t.FUNCTION_SHIFT
+            prefixes |= functions & t.NAME > 0
+            if not functions & (t.NAME | t.LOCAL_NAME | t.COUNT):
+                texts.add(around)
+        elif kind == t.END:
+            covers.pop()
+        elif kind <= t.NOT:
+            covers.append(around)
+    found = Projections(Projection(misc=misc, prefixes=prefixes))
+    for number in attributes:
+        found.add(Projection(attributes=names[number]))
+    for number in texts:
+        found.add(Projection(text=names[number]))
+    return found.total
 
 
-def cover_of(path: ast.Path) -> Names:
-    """The cover of the nodes that an absolute path selects: the context of what follows."""
-    return _covers(path, ALL_NAMES)[-1]
+def _reads_leaves(flags: int, following: int) -> bool:
+    """Whether it matters which text and comments a step to ``node()`` leads to.
+
+    Only elements have children and attributes: ``//node()/b`` need not see other nodes.
+    """
+    of_step = following >> t.KIND_BITS & (t.ITSELF | t.FIRST | t.COUNTED & ~flags)
+    leads_on = following & t.KIND_MASK == t.STEP and not of_step
+    return not leads_on and flags & (t.ITSELF | t.BELOW) != t.ITSELF
 
 
-def _projection_of_string(path: ast.Path, cover: Names) -> Projection:
-    """What the string values of a path's nodes are made of."""
-    return _projection_of_path(path, cover) | Projection(text=_covers(path, cover)[-1])
-
-
-def _projection_of_path(path: ast.Path, cover: Names) -> Projection:
-    projection = Projection()
-    followings = (*path.steps[1:], None)
-    for step, following, (before, reached) in zip(
-        path.steps, followings, pairwise(_covers(path, cover)), strict=False
-    ):
-        for predicate in step.predicates:
-            if not isinstance(predicate, ast.Position):
-                projection |= projection_of(predicate, reached)
-        of_step = _projection_of_step(step, following, before)
-        if of_step is not None:
-            projection |= of_step
-    return projection
-
-
-def _projection_of_step(
-    step: ast.Step, following: ast.Step | None, cover: Names
-) -> Projection | None:
-    """What finding a step's nodes takes beyond the tags, if ``cover`` is that of its contexts."""
-    if step.axis is ast.Axis.ATTRIBUTE:
-        return Projection(attributes=_names(step.test))
-    if step.test is ast.KindTest.TEXT:
-        return Projection(text=cover)
-    if step.test is ast.KindTest.NODE and step.axis is not ast.Axis.SELF:
-        # Only elements have children and attributes: "//b" need not see text and comments.
-        of_leaves = (ast.Axis.SELF, ast.Axis.DESCENDANT_OR_SELF)
-        leaves_matter = step.predicates or following is None or following.axis in of_leaves
-        return Projection(text=cover, misc=True) if leaves_matter else None
-    return None
-
-
-def _covers(path: ast.Path, cover: Names) -> list[Names]:
-    """The cover of a path's context nodes, and that of what each of its steps reaches."""
-    covers = [ALL_NAMES if path.absolute else cover]
-    for step in path.steps:
-        if step.axis is ast.Axis.ATTRIBUTE:
-            covers.append(NO_NAMES)  # the value of an attribute is not made of text
-        else:
-            named = _names(step.test)
-            covers.append(covers[-1] if named == ALL_NAMES else named)
-    return covers
+def expression_reading(operand: Operand) -> ast.Expression:
+    """An expression that reads what an operand reads: it compares a value."""
+    if isinstance(operand, str | float):
+        return ast.Constant(True)
+    if isinstance(operand, ast.Value):
+        is_number = isinstance(operand, ast.Count | ast.StringLength)
+        return ast.Compare("=", operand, 0.0 if is_number else "")
+    return operand
 
 
 def _names(test: ast.NodeTest) -> Names:
@@ -105,7 +89,3 @@ def _names(test: ast.NodeTest) -> Names:
     if isinstance(test, ast.NameTest) and test.namespace is not None and test.local is not None:
         return Names([(test.namespace, test.local)])
     return ALL_NAMES
-
-
-def _union(projections: Iterator[Projection]) -> Projection:
-    return reduce(or_, projections, Projection())

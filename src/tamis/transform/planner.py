@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from tamis.core.index import Choices
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, TaskProjections
+from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, projection_of_tasks
 from tamis.transform.strategy import GroupReader, Searcher, Strategy, too_many_nodes
 
 if TYPE_CHECKING:
@@ -123,16 +123,15 @@ class Plans:
         projection: what the transformations read of documents.
     """
 
-    def __init__(self, planner: Planner, tasks: Iterable[Task]) -> None:
+    def __init__(self, planner: Planner, tasks: Sequence[Task]) -> None:
         labels = Labels()
-        shapes, projections = Shapes(labels), TaskProjections()
+        shapes = Shapes(labels)
         numbers: list[int] = []  # of the transformations that have a shape
         self._shaped: Searcher | None = None
         self._left: dict[int, Task] = {}
         self._nodes_max = planner.nodes_max
         for number, task in enumerate(tasks):
             shape = planner.shape(task, shapes)
-            projections.add_task(task)
             if shape is None:
                 self._left[number] = task
                 continue
@@ -141,7 +140,7 @@ class Plans:
             self._shaped.add(shape)
             numbers.append(number)
         self._numbers = np.array(numbers, np.int32)
-        self.projection = projections.total
+        self.projection = projection_of_tasks(tasks)
 
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> list[Found]:
         """What is found in a document, which is a batch of its own; or ``DocumentLimitError``."""

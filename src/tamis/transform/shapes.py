@@ -10,12 +10,14 @@ asks whether an end has a string that compares with a constant. Tasks with posit
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, cast
 
-from tamis.documents.vocabulary import Names, Projection, Projections
+from tamis.documents.vocabulary import Projection
 from tamis.language.filters import Codes, Labels
 from tamis.language.flwr.model import Transformation
+from tamis.language.lower import Lowering
 from tamis.language.model import (
     DESCEND,
     And,
@@ -28,9 +30,10 @@ from tamis.language.model import (
     Nodes,
     Or,
     Path,
+    Query,
     Step,
 )
-from tamis.matching.projection import cover_of, projection_of
+from tamis.matching.projection import expression_reading, projection_of
 
 
 class Task(NamedTuple):
@@ -54,53 +57,27 @@ def task_of(transformation: Transformation) -> Task:
     return Task(flwr.binding, flwr.where, flwr.paths, flwr.are_read)
 
 
-class TaskProjections(Projections):
-    """What the tasks added so far read of documents, and what the messages of their nodes read.
-
-    The reader gives the same path object for the same text, so paths are cached by object.
+def projection_of_tasks(tasks: Sequence[Task]) -> Projection:
+    """What tasks read of documents, and what the messages of their nodes read.
 
     >>> from tamis.language.flwr import parse_transformation
     >>> text = "<r>{ for $b in //b where $b/@n > 1 or $b/c = 'x' return $b/c/text() }</r>"
-    >>> projections = TaskProjections()
-    >>> projections.add_task(task_of(parse_transformation(text)))
-    >>> projections.total[:2]
+    >>> projection_of_tasks([task_of(parse_transformation(text))])[:2]
     (Names([('', 'n')]), Names([('', 'c')]))
     """
-
-    def __init__(self) -> None:
-        super().__init__(Projection(offsets=True))
-        self._covers: dict[int, tuple[Path, Names]] = {}  # of bindings
-        self._added: dict[tuple[int, bool, Names], Path] = {}
-
-    def add_task(self, task: Task) -> None:
-        """Add what a task reads; most was added with other tasks."""
-        known = self._covers.get(id(task.binding))
-        if known is None:
-            known = self._covers[id(task.binding)] = task.binding, cover_of(task.binding)
-            self.add(projection_of(Exists((task.binding,))))
-        cover = known[1]
-        if task.where is not None:
-            self._add_condition(task.where, cover)
-        for path, is_read in zip(task.paths, task.are_read, strict=True):
-            self._add_path(path, is_read, cover)
-            if path.steps and path.steps[-1].axis is Axis.ATTRIBUTE:
-                self.add(Projection(prefixes=True))  # it may be copied, as it is written
-
-    def _add_condition(self, condition: Expression, cover: Names) -> None:
-        match condition:
-            case And(operands) | Or(operands):
-                for operand in operands:
-                    self._add_condition(operand, cover)
-            case Compare(_, Nodes((path,)), _):
-                self._add_path(path, True, cover)
-            case _:
-                self.add(projection_of(condition, cover))
-
-    def _add_path(self, path: Path, is_read: bool, cover: Names) -> None:
-        key = id(path), is_read, cover
-        if key not in self._added:
-            self._added[key] = path
-            self.add(projection_of(Nodes((path,)) if is_read else Exists((path,)), cover))
+    lowering = Lowering()
+    for binding, where, paths, are_read in tasks:
+        asked = [] if where is None else [where]
+        for path, is_read in zip(paths, are_read, strict=True):
+            asked.append(expression_reading(Nodes((path,))) if is_read else Exists((path,)))
+        *before, last = binding.steps
+        last = replace(last, predicates=(*last.predicates, *asked))
+        lowering.add(Query(Exists((Path(True, (*before, last)),))))
+    found = projection_of(lowering.table())
+    # Attributes may be copied, as they are written.
+    ends = (path.steps[-1] for task in tasks for path in task.paths if path.steps)
+    has_attributes = any(step.axis is Axis.ATTRIBUTE for step in ends)
+    return found._replace(offsets=True, prefixes=found.prefixes or has_attributes)
 
 
 # -- shapes ----------------------------------------------------------------------------------------

@@ -344,7 +344,7 @@ class NfaProgram:
         """Add a query that is more than filters; return how many sets it has become."""
         queries = Queries.of([query])
         # What was pruned away is read too: documents that violate the DTD need it.
-        self._projections.add(projection_of(query.expression))
+        self._projections.add(projection_of(queries.table))
         if pruner is not None:
             if refused := reasons(queries):
                 raise refusal("nfa", query, refused[0])

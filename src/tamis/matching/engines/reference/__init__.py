@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.documents.vocabulary import Projection, Projections
+from tamis.documents.vocabulary import Projection
 from tamis.language.model import Query
+from tamis.language.queries import Queries
 from tamis.matching.engine import Engine, locates_nothing
 from tamis.matching.projection import projection_of
 
@@ -34,10 +35,7 @@ def compile_queries(queries: Sequence[Query]) -> ReferenceProgram:
     >>> compile_queries([parse("//a/@b")]).projection.attributes
     Names([('', 'b')])
     """
-    projections = Projections()
-    for query in queries:
-        projections.add(projection_of(query.expression))
-    return ReferenceProgram(tuple(queries), projections.total)
+    return ReferenceProgram(tuple(queries), projection_of(Queries.of(queries).table))
 
 
 def _searcher(program: ReferenceProgram, _cache_bytes: int) -> ReferenceSearcher:
