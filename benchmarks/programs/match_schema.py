@@ -104,9 +104,9 @@ def _pruned(
         of = planner.ENGINES.named(engine).heuristics
         pruner = Pruner(schema.graph, schema.heuristics or of or Heuristics())
     with phases("prune"):
-        filters, others = filters_of(queries, pruner)
+        filters, others = filters_of(queries.table, pruner)
     before = f"{len(queries)} queries"
-    if others:
+    if len(others):
         before += f", {len(others)} of them twigs"
     descends = filters.codes & 1
     leading = descends[filters.starts[:-1]] if len(filters.codes) else descends

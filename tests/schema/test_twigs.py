@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import event, given, settings
@@ -13,6 +14,8 @@ import tamis
 from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import read
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
+from tamis.language import table as t
+from tamis.language.lower import lowered
 from tamis.language.model import Constant, Query
 from tamis.language.printer import print_query
 from tamis.language.xpath import parse
@@ -20,10 +23,12 @@ from tamis.matching.engines import reference
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import parse_dtd
-from tamis.schema.twigs import failure_of, prune_query
+from tamis.schema.twigs import failure_of, prune_queries
+from tests.language.raising import raised
 from tests.schema.test_prune import FIGURE_1, HEURISTICS, dtd_of, pruner_of
 from tests.support.strategies import NAMESPACES, PREDICATES, subscriptions
 
+FALSE = Query(Constant(False))
 BOOK = """
 <!ELEMENT book (title, section*)> <!ELEMENT section (title, (section | figure | para)*)>
 <!ELEMENT figure (title, image)> <!ELEMENT image EMPTY> <!ELEMENT title (#PCDATA)>
@@ -37,27 +42,36 @@ BOOK = """
         # Trunk and branches are about the same element.
         ("//*[image]/title", "//figure[image]/title"),
         ("/book/*[title]//bold", "/book/section[title]//bold"),
-        ("//figure[*]", "//figure[image | title]"),
+        ("//figure[*]", "//figure/image | //figure/title"),
         ("//para[.//bold = 'x']", "//para[bold = 'x']"),
         # What can never be is false, and not() of it true.
         ("//title[bold]", "false()"),
         ("//section[not(image)]", "//section"),
+        ("//figure[not(para)]/*", "//figure/image | //figure/title"),
         ("//section[image or figure]", "//section[figure]"),
         ("//section[image and figure]", "false()"),
         ("//para | //image/title", "//para"),
         # All nodes of a step count: it stays.
         ("//section[*[2]/image]", "//section[*[2]/image]"),
+        ("//figure[*[2]/image]", "false()"),
         ("//figure[count(*) = 2]", "//figure[count(*) = 2]"),
         ("//figure[contains(*, 'x')]", "//figure[contains(*, 'x')]"),
         ("//para[contains(.//bold, 'x')]", "//para[contains(bold, 'x')]"),
+        ("//section[count(*[image or bold]/*) = 2]", "//section[count(*[image or bold]/*) = 2]"),
+        ("//section[count(*[image]/*) = 2]", "//section[count(figure[image]/*) = 2]"),
+        ("//section[count(figure/figure) = 0]", "//section[count(figure/figure) = 0]"),
         # //* is /* where nothing but existence is asked, and only there.
-        ("//section[.//*]", "//section[figure | para | section | title]"),
+        (
+            "//section[.//*]",
+            "//section/figure | //section/para | //section/section | //section/title",
+        ),
         ("//para[.//* = 'x']", "//para[bold = 'x']"),
         ("//para//*/@id", "//para/bold/@id"),
     ],
 )
 def test_named(text: str, expected: str) -> None:
-    assert print_query(prune_query(parse(text), pruner_of(BOOK))) == expected
+    (pruned,) = pruned_by([parse(text)], pruner_of(BOOK))
+    assert pruned == as_boolean(parse(expected)), print_query(pruned)
 
 
 @pytest.mark.parametrize(
@@ -73,16 +87,28 @@ def test_named(text: str, expected: str) -> None:
     ],
 )
 def test_what_can_never_match(text: str, failure: str | None) -> None:
-    assert failure_of(parse(text, {"p": "urn:p"}), pruner_of(BOOK)) == failure
+    table = lowered([parse(text, {"p": "urn:p"})])
+    assert failure_of(table, 0, pruner_of(BOOK)) == failure
 
 
 def test_too_many_are_pruned_with_care() -> None:
     query = parse("/a/*/*[*]/*[*]")
-    exhaustive = print_query(prune_query(query, pruner_of(FIGURE_1)))
-    assert "*" not in exhaustive
-    assert print_query(prune_query(query, pruner_of(FIGURE_1, steps_max=4))) == print_query(query)
-    impossible = parse("/a/*/*[*]/*[x]")
-    assert prune_query(impossible, pruner_of(FIGURE_1, steps_max=4)).expression == Constant(False)
+    (exhaustive,) = pruned_by([query], pruner_of(FIGURE_1))
+    assert "*" not in print_query(exhaustive)
+    few = pruner_of(FIGURE_1, steps_max=4)
+    assert pruned_by([query, parse("/a/*/*[*]/*[x]")], few) == [as_boolean(query), FALSE]
+
+
+def pruned_by(queries: list[Query], pruner: Pruner) -> list[Query]:
+    """What queries become, as syntax trees."""
+    table = prune_queries(lowered(queries), pruner)
+    return [as_boolean(raised(table, number)) for number in range(len(table))]
+
+
+def as_boolean(query: Query) -> Query:
+    """The tree that is read from the words of a query that only tells whether it is true."""
+    again = lowered([replace(query, is_truth=True)])
+    return replace(raised(again, 0), is_truth=False)
 
 
 def document(graph: dict[str, str], name: str, depth: int, draw: random.Random) -> str:
@@ -110,8 +136,8 @@ TWIGS = st.one_of(
         "{}{}[{}]{}".format,
         st.sampled_from(["//", "/*/", "/a//", "/a/"]),
         st.sampled_from(["*", "*", "a", "b", "c"]),
-        PREDICATES,
-        st.sampled_from(["", "/*", "//*", "//b", "/*[b]"]),
+        st.one_of(PREDICATES, st.sampled_from(["not(b)", "not(*/a)", "c or not(a)"])),
+        st.sampled_from(["", "/*", "//*", "//b", "/*[b]", "/*[not(d)]/*", "/*[b][1]/*"]),
     ),
 )
 
@@ -141,11 +167,11 @@ def test_pruned_is_the_same(
     draw = random.Random(seed)
     documents = [document(graph, "a", 4, draw) for _ in range(6)]
     queries = [parse(text, NAMESPACES) for text in texts]
-    pruned = [prune_query(query, pruner) for query in queries]
-    for query, found in zip(queries, pruned, strict=True):
-        event("pruned" if query != found else "as it was")
-        if failure_of(query, pruner) is not None:
-            assert found.expression == Constant(False), print_query(found)
+    pruned = pruned_by(queries, pruner)
+    for number, (query, found) in enumerate(zip(queries, pruned, strict=True)):
+        event("pruned" if as_boolean(query) != found else "as it was")
+        if failure_of(lowered(queries), number, pruner) is not None:
+            assert found == FALSE, print_query(found)
     for true in truths([*queries, *pruned], documents):
         for number, query in enumerate(queries):
             shown = print_query(query), print_query(pruned[number]), dtd_of(graph)
@@ -161,8 +187,8 @@ def test_much_is_pruned() -> None:
     def count(graph: dict[str, str], text: str) -> None:
         query = parse(text, NAMESPACES)
         pruner = Pruner(SchemaGraph.of(parse_dtd(dtd_of(graph)), ["a"]))
-        found = prune_query(query, pruner)
-        counted[found != query and found.expression != Constant(False)] += 1
+        (found,) = pruned_by([query], pruner)
+        counted[found not in (as_boolean(query), FALSE)] += 1
 
     count()
     assert counted[True] > 20, counted
@@ -171,6 +197,6 @@ def test_much_is_pruned() -> None:
 def test_as_many_steps_as_there_may_be() -> None:
     pruner = pruner_of("<!ELEMENT a (a | b)> <!ELEMENT b EMPTY>")
     for text in ("/a" * 999, "/*" * 999, "/a[b]" * 499, "/*[.//*]" * 200 + "/b"):
-        query = parse(text)
-        assert failure_of(query, pruner) is None
-        assert prune_query(query, pruner).expression != Constant(False)
+        table = lowered([parse(text)])
+        assert failure_of(table, 0, pruner) is None
+        assert prune_queries(table, pruner).words(0) != [t.ANY, t.END]

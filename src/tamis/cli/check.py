@@ -141,14 +141,13 @@ def _tell_never(subscriptions: Subscriptions, graph: SchemaGraph, results: Resul
     from tamis.schema.prune import Pruner  # noqa: PLC0415 - keeps --help fast
     from tamis.schema.twigs import failure_of  # noqa: PLC0415
 
-    pruner = Pruner(graph)
-    count = 0
-    for item in subscriptions:
-        reason = None if item.query is None else failure_of(item.query, pruner)
+    pruner, table = Pruner(graph), subscriptions.queries.table
+    reasons = [failure_of(table, number, pruner) for number in range(len(table))]
+    never = [reasons[number] for number in subscriptions.query_numbers.tolist()]
+    for item, reason in zip(subscriptions, never, strict=True):
         if reason is not None:
-            count += 1
             results.write({"id": item.id, "expression": item.expression, "never": reason})
-    return count
+    return len(never) - never.count(None)
 
 
 def _compare(

@@ -69,15 +69,6 @@ class Labels:
         """A filter as XPath."""
         return "".join(f"/{'/' * (code & 1)}{self.names[code >> 1]}" for code in codes)
 
-    def steps(self, codes: Sequence[int]) -> tuple[Step, ...]:
-        """A filter as the steps of a path."""
-        steps: list[Step] = []
-        for code in codes:
-            if code & 1:
-                steps.append(DESCEND)
-            steps.append(Step(Axis.CHILD, self.test(code >> 1)))
-        return tuple(steps)
-
     def test(self, label: int) -> NameTest:
         """The test that a label stands for."""
         name = self.names[label]

@@ -11,8 +11,7 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64, freeze, starts_of
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import ANY, Codes, Labels, expanded_name
-from tamis.language.model import Query
-from tamis.language.queries import Queries
+from tamis.language.table import QueryTable
 from tamis.schema.prune import Pruner
 
 
@@ -40,28 +39,25 @@ class Filters(NamedTuple):
         return len(self.starts) - 1
 
 
-Others = dict[int, Query]
-"""Queries that are more than linear filters, by number."""
+def filters_of(table: QueryTable, pruner: Pruner | None = None) -> tuple[Filters, Int64]:
+    """The filters that some queries are, pruned; and the numbers of the other queries.
 
-
-def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[Filters, Others]:
-    """The filters that some queries are, pruned; and the other queries, as they are.
-
+    >>> from tamis.language.lower import lowered
     >>> from tamis.language.xpath import parse
-    >>> filters, others = filters_of([parse("//a/b"), parse("//a[b]/c"), parse("/a | //a/b")])
+    >>> filters, others = filters_of(lowered(map(parse, ["//a/b", "//a[b]/c", "/a | //a/b"])))
     >>> filters.codes, filters.names
     (array([3, 4, 2], dtype=int32), ('*', 'a', 'b', 'c'))
     >>> filters.query_starts, filters.queries
     (array([0, 2, 3]), array([0, 2, 2], dtype=int32))
-    >>> list(others)
-    [1]
+    >>> others
+    array([1])
     """
     labels = Labels() if pruner is None else pruner.labels
     answers: dict[Codes, list[int]] = {}
-    others: Others = {}
-    for number, found in enumerate(labels.each(Queries.of(queries).table)):
+    others: list[int] = []
+    for number, found in enumerate(labels.each(table)):
         if found is None:
-            others[number] = queries[number]
+            others.append(number)
             continue
         pruned = found
         if pruner is not None:
@@ -78,7 +74,7 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
         queries=np.array([*chain.from_iterable(answers.values())], np.int32),
     )
     freeze(filters.starts, filters.codes, filters.query_starts, filters.queries)
-    return filters, others
+    return filters, np.array(others, np.int64)
 
 
 class ElementLabels:

@@ -46,8 +46,9 @@ def keywords_of(filters: Filters) -> tuple[Keywords, Int64]:
     """All keywords, in the order of the filters; and int64[f + 1], where those of each begin.
 
     >>> from tamis.language.xpath import parse
+    >>> from tamis.language.lower import lowered
     >>> from tamis.matching.filters import filters_of
-    >>> keywords, first = keywords_of(filters_of([parse("/a/b//c/d"), parse("//b")])[0])
+    >>> keywords, first = keywords_of(filters_of(lowered([parse("/a/b//c/d"), parse("//b")]))[0])
     >>> keywords.starts, keywords.ends, first
     (array([0, 2, 4]), array([2, 4, 5]), array([0, 2, 3]))
     """
@@ -151,8 +152,8 @@ def compile_queries(
     >>> program.multi.sizes, program.instances.first
     (Sizes(states=8, edges=7, instances=3), array([0, 2, 3], dtype=int32))
     """
-    filters, others = filters_of(queries, pruner)
-    refused = [(number, _NOT_LINEAR) for number in others]
+    filters, others = filters_of(Queries.of(queries).table, pruner)
+    refused = [(number, _NOT_LINEAR) for number in others.tolist()]
     refused += _with_wildcards(filters, has_dtd=pruner is not None)
     if refused:
         number, reason = min(refused)

@@ -41,7 +41,7 @@ def refuses(queries: Queries) -> dict[int, str]:
     """
     from tamis.matching.engines.nfa.compile import reasons  # noqa: PLC0415 - imports kernels
 
-    return reasons(queries)
+    return reasons(queries.table)
 
 
 ENGINE = Engine(

@@ -7,13 +7,12 @@ conditions are stored once, under one number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tamis.core.arrays import freeze
-from tamis.documents.vocabulary import Projection, Projections
 from tamis.language import model as ast
 from tamis.language import table as t
 from tamis.language.filters import ANY, Labels, has_label
@@ -25,7 +24,7 @@ from tamis.matching.filters import filters_of
 from tamis.matching.projection import projection_of
 from tamis.matching.strings import Question, asked
 from tamis.schema.prune import Pruner
-from tamis.schema.twigs import prune_query
+from tamis.schema.twigs import prune_queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,9 +277,9 @@ class Conditions:
         return target
 
 
-def reasons(queries: Queries) -> dict[int, str]:
+def reasons(table: QueryTable) -> dict[int, str]:
     """Which queries the engine cannot run, and why."""
-    labels, table = Labels(), queries.table
+    labels = Labels()
     refused: dict[int, str] = {}
     for number, filters in enumerate(labels.each(table)):
         if filters is None:
@@ -309,6 +308,7 @@ class NfaProgram:
         conditions: of twigs.
         twigs: for each its set, and the condition, of the document node.
         set_starts, members: the queries of each set; see ``MatchSet``.
+        projection: what is read of documents.
 
     >>> from tamis.language.xpath import parse
     >>> program = NfaProgram([parse("/a/b"), parse("/a//c"), parse("/a[b]/d")])
@@ -317,53 +317,48 @@ class NfaProgram:
     """
 
     def __init__(self, queries: Sequence[ast.Query], pruner: Pruner | None = None) -> None:
-        filters, others = filters_of(queries, pruner)
+        given = Queries.of(queries)
+        filters, others = filters_of(given.table, pruner)
         self.nfa, self.labels = Nfa(), Labels()
         for name in filters.names:
             self.labels.of(name)
         self.conditions = Conditions(self.nfa, self.labels)
         self.twigs: list[tuple[int, int]] = []
-        self._projections = Projections()
         self.nfa.accept(self.nfa.add_many(filters.starts, filters.codes))
-        own_sets = [n for n, query in others.items() for _ in range(self._add(query, pruner))]
+        twigs = given.part(others)
+        # What was pruned away is read too: documents that violate the DTD need it.
+        self.projection = projection_of(twigs.table)
+        own_sets = np.repeat(others, [*self._add(twigs, pruner)])
         starts = filters.query_starts
         self.set_starts = np.append(starts, starts[-1] + 1 + np.arange(len(own_sets)))
-        self.members = np.append(filters.queries, np.array(own_sets, np.int32))
+        self.members = np.append(filters.queries, own_sets.astype(np.int32))
         freeze(self.set_starts, self.members)
-
-    @property
-    def projection(self) -> Projection:
-        """What is read of documents."""
-        return self._projections.total
 
     def memory_usage(self) -> int:
         """The bytes of its arrays; conditions are objects, and not counted."""
         return self.nfa.memory_usage() + self.set_starts.nbytes + self.members.nbytes
 
-    def _add(self, query: ast.Query, pruner: Pruner | None) -> int:
-        """Add a query that is more than filters; return how many sets it has become."""
-        queries = Queries.of([query])
-        # What was pruned away is read too: documents that violate the DTD need it.
-        self._projections.add(projection_of(queries.table))
+    def _add(self, twigs: Queries, pruner: Pruner | None) -> Iterator[int]:
+        """Add queries that are more than filters; of each, how many sets it has become."""
+        table = pruned = twigs.table
+        left: dict[int, str] = {}  # pruning has made them too large
         if pruner is not None:
-            if refused := reasons(queries):
-                raise refusal("nfa", query, refused[0])
-            pruned = Queries.of([prune_query(query, pruner)])
-            (filters,) = self.labels.each(pruned.table)
+            for number, reason in reasons(table).items():
+                raise refusal("nfa", twigs[number], reason)
+            pruned = prune_queries(table, pruner)
+            left = reasons(pruned)
+        for number, filters in enumerate(self.labels.each(pruned)):
             if filters is not None:
-                distinct = list(dict.fromkeys(filters))
-                self.nfa.accept(self.nfa.add(distinct))
-                return len(distinct)
-            if not reasons(pruned):
-                queries = pruned
-        self.nfa.watch([DOCUMENT_STATE])
-        self.conditions.table = queries.table
-        try:
-            condition = self.conditions.add(0)
-        except Refused as reason:
-            raise refusal("nfa", query, str(reason)) from None
-        if condition == NEVER:
-            return 0
-        self.twigs.append((self.nfa.sets, condition))
-        self.nfa.accept(np.full(1, -1, np.int32))
-        return 1
+                self.nfa.accept(self.nfa.add(filters))
+                yield len(filters)
+                continue
+            self.nfa.watch([DOCUMENT_STATE])
+            self.conditions.table = table if number in left else pruned
+            try:
+                condition = self.conditions.add(number)
+            except Refused as reason:
+                raise refusal("nfa", twigs[number], str(reason)) from None
+            if condition != NEVER:
+                self.twigs.append((self.nfa.sets, condition))
+                self.nfa.accept(np.full(1, -1, np.int32))
+            yield condition != NEVER
