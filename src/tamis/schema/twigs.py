@@ -80,7 +80,8 @@ class _Twig:
         self.pruner = pruner
         self._paths_left = pruner.heuristics.filters_max
         self._steps_left = pruner.heuristics.steps_max
-        self._table, self._tests = table, tests
+        self._tests = tests
+        self._codes: dict[int, int] = {}  # of the steps
         self._words = tuple(
             word & ~_MAIN if word & t.KIND_MASK == t.STEP else word for word in table.words(number)
         )
@@ -89,6 +90,8 @@ class _Twig:
         begun: list[int] = []
         for place, word in enumerate(self._words):
             kind = word & t.KIND_MASK
+            if kind == t.STEP:
+                self._codes[place] = _code_of(word, table, pruner.labels)
             if kind <= t.NOT:
                 begun.append(place)
             elif kind == t.END:
@@ -141,7 +144,7 @@ class _Twig:
         as_it_is = self._words[place : self._behind[place]]
         flags = self._words[place] >> t.KIND_BITS & _OF_VALUE
         of_value |= flags > 0
-        codes: Codes = (self._code(place),)
+        codes: Codes = (self._codes[place],)
         last = place
         if codes[0] < 0:
             return [(as_it_is,)]
@@ -172,17 +175,12 @@ class _Twig:
                 found[(*steps, *chain(*items), *[t.END] * len(codes)),] = None
         return list(found)
 
-    def _code(self, place: int) -> int:
-        return _code_of(self._words[place], self._table, self.pruner.labels)
-
     def _code_of_only(self, place: int, flags: int) -> int:
         """The code of a step that is the only item of the level at a place; or -1."""
         inner = place + 1
-        word = self._words[inner]
-        is_only = self._behind.get(inner) == self._behind[place] - 1
-        if not is_only or word & t.KIND_MASK != t.STEP or inner in self._counted:
-            return -1
-        return self._code(inner) if word >> t.KIND_BITS & _OF_VALUE == flags else -1
+        is_only = self._behind.get(inner) == self._behind[place] - 1 and inner not in self._counted
+        is_same = self._words[inner] >> t.KIND_BITS & _OF_VALUE == flags
+        return self._codes.get(inner, -1) if is_only and is_same else -1
 
     def _steps(self, codes: Codes, flags: int) -> Iterator[int]:
         """The words of the steps of a filter; all of them are counted, or the first has flags."""
