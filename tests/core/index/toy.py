@@ -25,7 +25,22 @@ class Compiled:
         return self.words[number]
 
 
-class Words(DurableSet[Word, Compiled, dict[SubscriptionId, str]]):
+class Snapshot(dict[SubscriptionId, str]):
+    """The words as they were in a version."""
+
+    def __init__(self, words: Iterable[Word], version: int) -> None:
+        super().__init__(words)
+        self.version = version
+
+    @property
+    def ids(self) -> list[SubscriptionId]:
+        return list(self)
+
+    def snapshot(self) -> "Snapshot":
+        return self
+
+
+class Words(DurableSet[Word, Compiled, Snapshot]):
     """Subscriptions that are words; a snapshot is a dictionary."""
 
     KIND = "words"
@@ -46,13 +61,14 @@ class Words(DurableSet[Word, Compiled, dict[SubscriptionId, str]]):
         return words, [SubscriptionSyntaxError("no word", w.expression, id=w.id) for w in bad]
 
     def _compile(self, old: Sequence[Segment[Compiled]], new: Sequence[Word]) -> Compiled:
-        left = [each.compiled.words[n] for each in old for n in each.left().tolist()]
-        return Compiled([*left, *new])
+        return Compiled([*words_left(old), *new])
 
-    def _snapshot_of(
-        self, segments: Sequence[Segment[Compiled]], version: int
-    ) -> dict[SubscriptionId, str]:
-        return dict(self._compile(segments, ()).words)
+    def _snapshot_of(self, segments: Sequence[Segment[Compiled]], version: int) -> Snapshot:
+        return Snapshot(words_left(segments), version)
+
+
+def words_left(segments: Sequence[Segment[Compiled]]) -> list[Word]:
+    return [each.compiled.words[n] for each in segments for n in each.left().tolist()]
 
 
 def contents(words: Words) -> dict[SubscriptionId, str]:

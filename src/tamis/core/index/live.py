@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -239,9 +240,8 @@ class LiveSet(ABC, Generic[E, C, S]):
     def entries(self) -> Iterator[E]:
         """The subscriptions as they are now, in the order of the results."""
         segments, new = self._present()
-        for segment in segments:
-            yield from map(segment.compiled.entry, segment.left().tolist())
-        yield from new
+        old = (map(each.compiled.entry, each.left().tolist()) for each in segments)
+        return chain(chain.from_iterable(old), new)
 
     def _present(self) -> tuple[list[Segment[C]], list[E]]:
         """The segments and the subscriptions behind them, as they are now."""
@@ -293,8 +293,8 @@ class LiveSet(ABC, Generic[E, C, S]):
                 self._segments[place] = segment.without(numbers)
 
     def _changed(self) -> None:
+        self._snapshot = None  # first, so that nobody who read the new version finds the old one
         self._version += 1
-        self._snapshot = None
 
     # -- segments ----------------------------------------------------------------------------------
 
@@ -331,14 +331,15 @@ class LiveSet(ABC, Generic[E, C, S]):
     def compiled(self) -> C:
         """The present subscriptions, compiled together: what can be saved."""
         with self._compiling:
-            before, new = self._present()
-            if len(before) == 1 and before[0].is_removed is None and not new:
-                return before[0].compiled
-            compiled = self._compile(before, new)
-            with self._lock:
-                if self._replace(before, new, compiled):
-                    self._snapshot = None
-            return compiled
+            while True:
+                before, new = self._present()
+                if len(before) == 1 and before[0].is_removed is None and not new:
+                    return before[0].compiled
+                compiled = self._compile(before, new)
+                with self._lock:
+                    if self._replace(before, new, compiled):  # else a merge ended meanwhile
+                        self._snapshot = None
+                        return compiled
 
     def _to_compile(self) -> tuple[list[Segment[C]], list[Segment[C]]]:
         """The segments that stay, and those behind them that are merged with the newest."""
