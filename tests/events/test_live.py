@@ -1,19 +1,19 @@
 """Live subscriptions of events: the same answers as the same set compiled anew."""
 
 import pickle
-import threading
 from typing import Any
-from unittest import mock
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import initialize
 
 import tamis
-from tamis.core.errors import SubscriptionIdError, UsageError
-from tamis.core.index import live as live_module
+from tamis.core.errors import UsageError
 from tamis.events import EventSubscriptions
+from tamis.language.constraints import is_filter, print_filters
+from tests.support import drawn_events
+from tests.support.live_sets import LiveSetMachine, Model, counted, told
 
 EVENTS: list[dict[str, Any]] = [
     {},
@@ -31,116 +31,51 @@ EXPRESSIONS = [
     "g in (1, 2, 3)",
     'f >= 1.5 or b suffix "z"',
 ]
-BAD = ["a >", "= 1"]
-ids = st.sampled_from(["x", "y", "z", 1, 2, "1"])
-sets = st.dictionaries(ids, st.sampled_from(EXPRESSIONS), max_size=4)
-interfaces = st.one_of(st.none(), st.sampled_from(["i", "j", 7]))
+DRAWN = st.lists(st.lists(drawn_events.CONSTRAINTS, min_size=1, max_size=3), min_size=1, max_size=2)
 
 
-class LiveSet(RuleBasedStateMachine):
-    """A matcher, and a dictionary that it is to be like."""
+class LiveEvents(LiveSetMachine):
+    kind = tamis.EventMatcher
+    expressions = st.one_of(
+        st.sampled_from(EXPRESSIONS), DRAWN.map(print_filters).filter(is_filter)
+    )
+    bad = st.sampled_from(["a >", "= 1"])
+    forms = st.sampled_from(["mapping", "pairs", 0, 1, 2])
+    settings = st.fixed_dictionaries({"engine": st.sampled_from(["auto", "reference"])})
+    asked = EVENTS
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.patch = mock.patch.object(live_module, "NEWEST_MAX", 3)
-        self.patch.start()
-        self.live = tamis.EventMatcher()
-        self.model: dict[str | int, tuple[str, str | int]] = {}
-        self.snapshots: list[tuple[Any, Any]] = []
+    @initialize(events=drawn_events.EVENTS)
+    def draw_events(self, events: list[dict[str, Any]]) -> None:
+        self.asked = [*EVENTS, *events]
 
-    def teardown(self) -> None:
-        self.patch.stop()
+    def given(self, expressions: Any, form: Any) -> Any:
+        if form in ("mapping", "pairs"):
+            return super().given(expressions, form)
+        interfaces = {id: interface_of(id, form) for id in expressions}
+        return EventSubscriptions(expressions, interfaces=interfaces)
 
-    @rule(id=ids, expression=st.sampled_from(EXPRESSIONS))
-    def add(self, id: str | int, expression: str) -> None:
-        if id in self.model:
-            with pytest.raises(SubscriptionIdError, match="the id is taken"):
-                self.live.add(id, expression)
-        else:
-            self.live.add(id, expression)
-            self.model[id] = expression, id
+    def anew(self, model: Model) -> Any:
+        expressions = {id: each.expression for id, each in model.items()}
+        interfaces = {id: interface_of(id, each.form) for id, each in model.items()}
+        return tamis.compile_events(expressions, interfaces=interfaces, **self.given_settings)
 
-    @rule(given=sets, bad=st.lists(st.sampled_from(BAD), max_size=1))
-    def add_many(self, given: dict[str | int, str], bad: list[str]) -> None:
-        wrong = dict.fromkeys(["bad"], bad[0]) if bad else {}
-        all_of_them: Any = {**given, **wrong}
-        expected = [*wrong, *(id for id in given if id in self.model)]
-        if expected:
-            with pytest.raises(tamis.BadSubscriptions) as caught:
-                self.live.add_many(all_of_them)
-            assert [error.id for error in caught.value.errors] == expected
-        else:
-            self.live.add_many(all_of_them)
-            self.model |= {id: (expression, id) for id, expression in given.items()}
-
-    @rule(given=sets, interface=interfaces)
-    def update(self, given: dict[str | int, str], interface: str | int | None) -> None:
-        own = {id: id if interface is None else interface for id in given}
-        self.live.update(given if interface is None else EventSubscriptions(given, interfaces=own))
-        for id, expression in given.items():
-            self.model.pop(id, None)
-            self.model[id] = expression, own[id]
-
-    @rule(id=ids)
-    def remove(self, id: str | int) -> None:
-        if id in self.model:
-            self.live.remove(id)
-            del self.model[id]
-        else:
-            with pytest.raises(SubscriptionIdError, match="no such subscription"):
-                self.live.remove(id)
-
-    @rule()
-    def compile_all(self) -> None:
-        assert list(self.live.compiled().ids) == list(self.live.ids)
-
-    @rule()
-    def take_snapshot(self) -> None:
-        model = {id: self.model[id] for id in self.live.ids}
-        self.snapshots.append((self.live.snapshot(), model))
-
-    @rule()
-    def a_snapshot_stays(self) -> None:
-        for snapshot, model in self.snapshots[-3:]:
-            self.check(snapshot, model)
-
-    def check(self, matcher: Any, model: dict[str | int, tuple[str, str | int]]) -> None:
-        """The same answers and explanations as of the same set compiled anew."""
-        snapshot = matcher.snapshot()
-        assert list(snapshot.ids) == list(model)
-        anew = tamis.compile_events(
-            {id: expression for id, (expression, _) in model.items()},
-            interfaces={id: interface for id, (_, interface) in model.items()},
+    def answers(self, matcher: Any, model: Model) -> Any:
+        """What matches; filters by how many, as they have other numbers in segments."""
+        return (
+            [told(counted, match) for match in matcher.match_many(self.asked)],
+            [told(counted, match) for match in matcher.match_many(self.asked, by="interface")],
+            [told(len, match) for match in matcher.match_many(self.asked, by="filter")],
+            [told(matcher.explain, event, id) for id in [*model][:1] for event in self.asked],
         )
-        for event, found, expected in zip(
-            EVENTS, matcher.match_many(EVENTS), anew.match_many(EVENTS), strict=True
-        ):
-            # Names that only removed subscriptions have may still be read.
-            if expected.error is None and found.error is None:
-                assert (list(found), len(found)) == (list(expected), len(expected))
-                for id in [*model][:1]:
-                    assert matcher.explain(event, id) == anew.explain(event, id)
-        for by in ("interface", "filter"):
-            pairs = zip(
-                matcher.match_many(EVENTS, by=by), anew.match_many(EVENTS, by=by), strict=True
-            )
-            for found, expected in pairs:
-                if expected.error is None and found.error is None:
-                    assert len(found) == len(expected)
-                    if by == "interface":
-                        assert set(found) == set(expected)
-
-    @invariant()
-    def is_as_if_compiled_anew(self) -> None:
-        assert {id: self.live.get(id) for id in self.live} == {
-            id: expression for id, (expression, _) in self.model.items()
-        }
-        self.check(self.live, {id: self.model[id] for id in self.live.ids})
-        assert self.live.stats().subscriptions == len(self.live) == len(self.model)
 
 
-TestLiveSet = LiveSet.TestCase
-TestLiveSet.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+def interface_of(id: str | int, form: Any) -> str | int:
+    """Its own, or one of three, of which each form gives an id another."""
+    return id if form in ("mapping", "pairs") else ("i", "j", 7)[(len(str(id)) + form) % 3]
+
+
+TestLiveEvents = LiveEvents.TestCase
+TestLiveEvents.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
 
 
 def test_many_are_added_beside_others() -> None:
@@ -161,30 +96,6 @@ def test_many_are_added_beside_others() -> None:
     assert list(map(list, live.compiled().match_many(events))) == expected
     lines = b'{"a1": 1, "s": "v1"}\n\n{"a1": [2]}\n'
     assert next((m.line, list(m)) for m in live.match_ndjson(lines)) == (1, [1])
-
-
-def test_readers_see_all_of_a_change_or_nothing() -> None:
-    live = tamis.EventMatcher(dict.fromkeys(range(10), "a = 1"))
-    stop = threading.Event()
-    failures = []
-
-    def read() -> None:
-        while not stop.is_set():
-            seen = len(live.match({"a": 1})), len(live.match({"b": 1}))
-            if not set(seen) <= {0, 10}:
-                failures.append(seen)
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    try:
-        for number in range(100):
-            live.update(dict.fromkeys(range(10), "b = 1" if number % 2 else "a = 1"))
-    finally:
-        stop.set()
-        for reader in readers:
-            reader.join()
-    assert not failures
 
 
 def test_versions_and_pickles() -> None:

@@ -1,136 +1,80 @@
 """Live subscriptions: whatever the changes, the same answers as the same set compiled anew."""
 
 import pickle
-import threading
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import initialize
 
 import tamis
-from tamis.core.errors import (
-    EngineRefused,
-    SubscriptionIdError,
-    SubscriptionSyntaxError,
-    UsageError,
-)
+from tamis.core.errors import EngineRefused, SubscriptionSyntaxError, UsageError
 from tamis.core.index import live as live_module
 from tamis.matching import matcher as matcher_module
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.reader import parse_dtd
+from tests.support.live_sets import LiveSetMachine, Model, counted, told
+from tests.support.strategies import NAMESPACES, documents, subscriptions
 
-DOCUMENTS = ["<a/>", "<a><b>1</b></a>", "<b n='2'><a/></b>", "<c xmlns='urn:p'/>"]
-EXPRESSIONS = ["//a", "/a/b", "//b[. = 1]", "//@n", "//p:c", "//*[local-name() = 'b']", "//a[b]"]
-BAD = ["//a[", "//q:a", "//a[last()]"]
-ids = st.sampled_from(["x", "y", "z", 1, 2, "1"])
-sets = st.dictionaries(ids, st.sampled_from(EXPRESSIONS), max_size=4)
-
-
-class LiveSet(RuleBasedStateMachine):
-    """A matcher, and a dictionary that it is to be like."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.patch = mock.patch.object(live_module, "NEWEST_MAX", 3)
-        self.patch.start()
-        self.live = tamis.Matcher(namespaces={"p": "urn:p"})
-        self.model: dict[str | int, str] = {}
-        self.snapshots: list[tuple[tamis.CompiledMatcher, dict[str | int, str]]] = []
-
-    def teardown(self) -> None:
-        self.patch.stop()
-
-    @rule(id=ids, expression=st.sampled_from(EXPRESSIONS))
-    def add(self, id: str | int, expression: str) -> None:
-        if id in self.model:
-            with pytest.raises(SubscriptionIdError, match="the id is taken"):
-                self.live.add(id, expression)
-        else:
-            self.live.add(id, expression)
-            self.model[id] = expression
-
-    @rule(given=sets, bad=st.lists(st.sampled_from(BAD), max_size=2), as_pairs=st.booleans())
-    def add_many(self, given: dict[str | int, str], bad: list[str], as_pairs: bool) -> None:
-        wrong = {f"bad {number}": expression for number, expression in enumerate(bad)}
-        all_of_them: Any = {**given, **wrong}
-        items = list(all_of_them.items()) if as_pairs else all_of_them
-        expected = [*wrong, *(id for id in given if id in self.model)]
-        if expected:
-            with pytest.raises(tamis.BadSubscriptions) as caught:
-                self.live.add_many(items)
-            assert [error.id for error in caught.value.errors] == expected
-        else:
-            self.live.add_many(items)
-            self.model |= given
-
-    @rule(given=sets, bad=st.lists(st.sampled_from(BAD), max_size=1))
-    def update(self, given: dict[str | int, str], bad: list[str]) -> None:
-        if bad:
-            with pytest.raises(tamis.BadSubscriptions):
-                self.live.update([*given.items(), ("bad", bad[0])])
-        else:
-            self.live.update(given)
-            self.model |= given
-
-    @rule(id=ids)
-    def remove(self, id: str | int) -> None:
-        if id in self.model:
-            self.live.remove(id)
-            del self.model[id]
-        else:
-            with pytest.raises(SubscriptionIdError, match="no such subscription"):
-                self.live.remove(id)
-
-    @rule()
-    def compile_all(self) -> None:
-        assert list(self.live.compiled().ids) == list(self.live.ids)
-
-    @rule()
-    def take_snapshot(self) -> None:
-        model = {id: self.model[id] for id in self.live.ids}
-        self.snapshots.append((self.live.snapshot(), model))
-
-    @rule()
-    def a_snapshot_stays(self) -> None:
-        for snapshot, model in self.snapshots[-3:]:
-            self.check(snapshot, model)
-
-    def check(self, matcher: Any, model: dict[str | int, str]) -> None:
-        """The same answers, nodes and explanations as of the same set compiled anew."""
-        assert list(matcher.snapshot().ids) == list(model)
-        assert len(matcher.snapshot().ids) == len(matcher) == len(model)
-        anew = tamis.compile(model, namespaces={"p": "urn:p"})
-        pairs = zip(
-            matcher.match_many(DOCUMENTS, nodes="all"),
-            anew.match_many(DOCUMENTS, nodes="all"),
-            strict=True,
-        )
-        for found, expected in pairs:
-            assert list(found) == list(expected)
-            assert len(found) == len(expected)
-            for id in model:
-                assert list(found.nodes(id)) == list(expected.nodes(id))
-        for id in [*model][:1]:
-            document = DOCUMENTS[1]
-            assert matcher.explain(document, id) == anew.explain(document, id)
-        records = [list(match) for match in matcher.match_records("<r><a/><b n='1'/></r>", "b")]
-        assert records == [list(m) for m in anew.match_records("<r><a/><b n='1'/></r>", "b")]
-
-    @invariant()
-    def is_as_if_compiled_anew(self) -> None:
-        live, model = self.live, self.model
-        assert list(live) == list(live.ids)
-        assert {*live.ids} == {*model}
-        assert all(id in live and live.get(id) == model[id] for id in model)
-        assert "bad" not in live
-        assert live.get("bad") is None
-        self.check(live, {id: model[id] for id in live.ids})
+DOCUMENTS = ["<a/>", "<a><b>1</b></a>", "<b n='2'><a/></b>", "<c xmlns='urn:p'/>", "<a>"]
+EXPRESSIONS = ["//a", "/a/b", "//b[. = 1]", "//@n", "//p:c", "//a[b]", "//*[count(b) = 1]"]
+OF_REFERENCE = ["//*[local-name() = 'b']", "//b[name() = 'b'][normalize-space() = '1']"]
+OF_LXML = ["//a[last()]", "count(//b) + 1 = 2", "//b[position() < 2]/@n"]
+GRAPH = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b (#PCDATA | a)*>"), ["a"])
 
 
-TestLiveSet = LiveSet.TestCase
-TestLiveSet.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)
+class LiveMatcher(LiveSetMachine):
+    kind = tamis.Matcher
+    bad = st.sampled_from(["//a[", "//no:a", "string(1, 2)"])
+    forms = st.sampled_from(["mapping", "pairs", "parsed"])
+    settings = st.fixed_dictionaries(
+        {
+            "namespaces": st.just(NAMESPACES),
+            "default_namespace": st.sampled_from([None, None, "urn:p"]),
+            "engine": st.sampled_from(["auto", "auto", "reference"]),
+            "dtd": st.sampled_from([None, GRAPH]),
+            "unsupported": st.sampled_from(["refuse", "slow"]),
+        }
+    )
+    asked = DOCUMENTS
+
+    @initialize(texts=st.lists(documents(), max_size=2))
+    def draw_documents(self, texts: list[str]) -> None:
+        self.asked = [*DOCUMENTS, *texts]
+
+    @property
+    def expressions(self) -> st.SearchStrategy[str]:
+        slow = OF_LXML if self.given_settings["unsupported"] == "slow" else []
+        return st.one_of(st.sampled_from([*EXPRESSIONS, *OF_REFERENCE, *slow]), subscriptions())
+
+    def given(self, expressions: Any, form: Any) -> Any:
+        if form != "parsed":
+            return super().given(expressions, form)
+        names = ("namespaces", "default_namespace", "unsupported")
+        return tamis.Subscriptions(expressions, **{n: self.given_settings[n] for n in names})
+
+    def anew(self, model: Model) -> Any:
+        expressions = {id: each.expression for id, each in model.items()}
+        return tamis.compile(expressions, **self.given_settings)
+
+    def answers(self, matcher: Any, model: Model) -> Any:
+        """What matches, its nodes and their values; and an explanation."""
+        matches = matcher.match_many(self.asked, nodes="all", values=True)
+        records = matcher.match_records("<r><a/><b n='1'/></r>", "b")
+        explained = [told(matcher.explain, DOCUMENTS[1], id) for id in [*model][:1]]
+        return [told(answer_of, m, model) for m in matches], [*map(counted, records)], explained
+
+
+def answer_of(match: tamis.Match, model: Model) -> Any:
+    selected = {id: match.nodes(id) for id in model}
+    nodes = {id: (list(found), list(found.values())) for id, found in selected.items()}
+    return counted(match), nodes, {id: str(error) for id, error in match.failed.items()}
+
+
+TestLiveMatcher = LiveMatcher.TestCase
+TestLiveMatcher.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
 
 
 def test_it_is_made_of_what_compile_takes(tmp_path: Path) -> None:
@@ -207,34 +151,6 @@ def test_its_subscriptions_are_listed_without_compiling(monkeypatch: pytest.Monk
         assert list(kind.subscriptions.ids) == list(kind.ids)
     assert [each.expression for each in live.subscriptions] == ["//b", "//c", "//c"]
     assert [events.subscriptions.expression(number) for number in range(2)] == ["c = 1"] * 2
-
-
-def test_readers_see_all_of_a_change_or_nothing() -> None:
-    live = tamis.Matcher(dict.fromkeys(range(10), "//a"))
-    failures: list[object] = []
-    stop = threading.Event()
-
-    def read() -> None:
-        while not stop.is_set():
-            seen = [len(live.match("<a/>")), len(live.match("<b/>")), len(live.ids)]
-            if not (set(seen[:2]) <= {0, 10} and seen[2] in (10, 15)):
-                failures.append(seen)
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    try:
-        for number in range(60):
-            expression = "//b" if number % 2 else "//a"
-            live.update(dict.fromkeys(range(10), expression))
-            with pytest.raises(tamis.BadSubscriptions):
-                live.add_many({"new": "//a", 3: "//b"})
-        live.add_many({f"new {number}": "//c" for number in range(5)})
-    finally:
-        stop.set()
-        for reader in readers:
-            reader.join()
-    assert not failures
 
 
 def test_one_bad_subscription_is_its_own_error() -> None:

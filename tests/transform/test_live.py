@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from typing import Any
-from unittest import mock
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import initialize
 
 import tamis
 from tamis.core.errors import DocumentLimitError, SubscriptionIdError, UsageError
 from tamis.core.index import live as live_module
 from tamis.language.flwr import parse_transformation
 from tamis.transform import snapshot as snapshot_module
+from tests.support.drawn_transformations import documents, transformations
+from tests.support.live_sets import LiveSetMachine, Model
 
 DOCUMENTS = [
     "<a/>",
@@ -24,6 +24,7 @@ DOCUMENTS = [
     "<b><a k='2'><c><b>3</b></c></a></b>",
     "<a>" + "<b>1</b>" * 9 + "</a>",
     "<b>" * 7 + "</b>" * 7,
+    "<a xmlns='urn:p'><b/></a>",
     "<a>",
 ]
 TEXTS = [
@@ -33,139 +34,76 @@ TEXTS = [
     "<r>{ for $x in //b return <m>{ $x//b }</m> }</r>",
     "<r>{ for $x in /a where count($x/b) > 1 return <n>{ count($x/b) }</n> }</r>",  # reference
     "<r>{ for $x in //a return <m>{ $x/*[2] }</m> }</r>",  # reference
+    "<r>{ for $x in //p:a return <p:m>{ $x/p:b }</p:m> }</r>",
 ]
-BAD = ["<r/>", "//a", "<r>{ for $x in //b[last()] return $x }</r>"]
+NAMES = {"p": "urn:p"}
 NODES_MAX = 12
-ids = st.sampled_from(["x", "y", "z", 1, 2, "1"])
-sets = st.dictionaries(ids, st.sampled_from(TEXTS), max_size=4)
-Model = dict[str | int, str]
 
 
-def answers(transformer: Any) -> list[Any]:
+def answers(transformer: Any, asked: list[str] = DOCUMENTS) -> list[Any]:
     """Of each document the messages, or the error."""
     return [
         str(messages.error) if messages.error else list(messages)
-        for messages in transformer.transform_many(DOCUMENTS)
+        for messages in transformer.transform_many(asked)
     ]
 
 
-class LiveSet(RuleBasedStateMachine):
-    """A transformer, and a dictionary that it is to be like."""
-
+class LiveTransformer(LiveSetMachine):
+    kind = tamis.Transformer
+    expressions = st.one_of(st.sampled_from(TEXTS), transformations())
+    bad = st.sampled_from(["<r/>", "//a", "<r>{ for $x in //b[last()] return $x }</r>"])
+    forms = st.sampled_from(["mapping", "pairs", "parsed"])
     limits = tamis.Limits()
+    asked = DOCUMENTS
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.patch = mock.patch.object(live_module, "NEWEST_MAX", 3)
-        self.patch.start()
-        self.live = tamis.Transformer(limits=self.limits)
-        self.model: Model = {}
-        self.snapshots: list[tuple[Any, Model]] = []
+    @property
+    def settings(self) -> st.SearchStrategy[dict[str, Any]]:
+        strategy = st.sampled_from(["auto", "auto", "reference"])
+        return st.fixed_dictionaries(
+            {"strategy": strategy, "namespaces": st.just(NAMES), "limits": st.just(self.limits)}
+        )
 
-    def teardown(self) -> None:
-        self.patch.stop()
+    @initialize(texts=st.lists(documents(), max_size=2))
+    def draw_documents(self, texts: list[str]) -> None:
+        self.asked = [*DOCUMENTS, *texts]
 
-    @rule(id=ids, text=st.sampled_from(TEXTS), is_parsed=st.booleans())
-    def add(self, id: str | int, text: str, is_parsed: bool) -> None:
-        given = parse_transformation(text) if is_parsed else text
-        if id in self.model:
-            with pytest.raises(SubscriptionIdError, match="the id is taken"):
-                self.live.add(id, given)
-        else:
-            self.live.add(id, given)
-            self.model[id] = text
+    def given(self, expressions: Any, form: Any) -> Any:
+        if form == "parsed":
+            expressions = {id: parse_transformation(s, NAMES) for id, s in expressions.items()}
+        return super().given(expressions, form)
 
-    @rule(given=sets, bad=st.lists(st.sampled_from(BAD), max_size=2), as_pairs=st.booleans())
-    def add_many(self, given: Model, bad: list[str], as_pairs: bool) -> None:
-        wrong = {f"bad {number}": text for number, text in enumerate(bad)}
-        all_of_them: Any = {**given, **wrong}
-        items = list(all_of_them.items()) if as_pairs else all_of_them
-        expected = [*wrong, *(id for id in given if id in self.model)]
-        if expected:
-            with pytest.raises(tamis.BadSubscriptions) as caught:
-                self.live.add_many(items)
-            assert [error.id for error in caught.value.errors] == expected
-        else:
-            self.live.add_many(items)
-            self.model |= given
+    def anew(self, model: Model) -> Any:
+        texts = {id: each.expression for id, each in model.items()}
+        return tamis.Transformer(texts, **self.given_settings)
 
-    @rule(given=sets, bad=st.lists(st.sampled_from(BAD), max_size=1))
-    def update(self, given: Model, bad: list[str]) -> None:
-        if bad:
-            with pytest.raises(tamis.BadSubscriptions):
-                self.live.update([*given.items(), ("bad", bad[0])])
-        else:
-            self.live.update(given)
-            self.model |= given
-
-    @rule(id=ids)
-    def remove(self, id: str | int) -> None:
-        if id in self.model:
-            self.live.remove(id)
-            del self.model[id]
-        else:
-            with pytest.raises(SubscriptionIdError, match="no such subscription"):
-                self.live.remove(id)
-
-    @rule()
-    def compile_all(self) -> None:
-        assert list(self.live.compiled().ids) == list(self.live.ids)
-
-    @rule()
-    def take_snapshot(self) -> None:
-        self.snapshots.append((self.live.snapshot(), {id: self.model[id] for id in self.live.ids}))
-
-    @rule()
-    def a_snapshot_stays(self) -> None:
-        for snapshot, model in self.snapshots[-3:]:
-            self.check(snapshot, model)
-
-    def check(self, transformer: Any, model: Model) -> None:
-        """The same messages and explanations as of the same set compiled anew."""
-        snapshot = transformer.snapshot()
-        assert list(snapshot.ids) == list(model)
-        assert len(snapshot) == len(model)
-        anew = tamis.Transformer(model, limits=self.limits)
-        self.compare(answers(transformer), answers(anew), model)
-        for id in [*model][:2]:
-            assert transformer.explain(id) == anew.explain(id)
+    def answers(self, matcher: Any, model: Model) -> Any:
         with pytest.raises(UsageError, match="no such subscription"):
-            transformer.explain("bad")
-
-    def compare(self, found: list[Any], expected: list[Any], model: Model) -> None:
-        assert found == expected
-
-    @invariant()
-    def is_as_if_compiled_anew(self) -> None:
-        live, model = self.live, self.model
-        assert list(live) == list(live.ids) == list(live.transformations)
-        assert {*live.ids} == {*model}
-        assert all(id in live and live.get(id) == model[id] for id in model)
-        assert "bad" not in live
-        assert live.get("bad") is None
-        self.check(live, {id: model[id] for id in live.ids})
+            matcher.explain("bad")
+        explained = [matcher.explain(id) for id in [*model][:2]]
+        return answers(matcher, self.asked), explained
 
 
-class LimitedSet(LiveSet):
+class LimitedTransformer(LiveTransformer):
     """The same, where some documents have more nodes in their lists than is allowed."""
 
     limits = tamis.Limits(transformed_nodes=NODES_MAX)
 
-    def compare(self, found: list[Any], expected: list[Any], model: Model) -> None:
+    def compare(self, found: Any, expected: Any, model: Model) -> None:
         """What is compiled as one lists nodes of every path around every bound node.
 
         So its lists may be too long where those of segments are not.
         """
-        for own, other, all_of_them in zip(
-            found, expected, answers(tamis.Transformer(model)), strict=True
-        ):
+        assert found[1:] == expected[1:]
+        texts = {id: each.expression for id, each in model.items()}
+        unlimited = answers(tamis.Transformer(texts, namespaces=NAMES), self.asked)
+        for own, other, all_of_them in zip(found[0], expected[0], unlimited, strict=True):
             assert own == other or ("transformed_nodes" in other and own == all_of_them)
 
 
-TestLiveSet = LiveSet.TestCase
-TestLimitedSet = LimitedSet.TestCase
-for test in (TestLiveSet, TestLimitedSet):
-    test.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestLiveTransformer = LiveTransformer.TestCase
+TestLimitedTransformer = LimitedTransformer.TestCase
+TestLiveTransformer.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestLimitedTransformer.settings = TestLiveTransformer.settings
 
 
 def limited(nodes_max: int) -> tamis.Transformer:
@@ -230,30 +168,6 @@ def test_an_addition_compiles_the_newest_alone(monkeypatch: pytest.MonkeyPatch) 
     assert len(live.transform(DOCUMENTS[1])) == 1_002
     assert compiled == [1, 2, 3]
     assert live.version == 4
-
-
-def test_readers_see_all_of_a_change_or_nothing() -> None:
-    live = tamis.Transformer(dict.fromkeys(range(5), TEXTS[0]))
-    failures: list[object] = []
-    stop = threading.Event()
-
-    def transform() -> None:
-        while not stop.is_set():
-            seen = {message.text for message in live.transform(DOCUMENTS[1])}
-            if len(seen) != 1:
-                failures.append(seen)
-
-    readers = [threading.Thread(target=transform) for _ in range(2)]
-    for reader in readers:
-        reader.start()
-    try:
-        for number in range(40):
-            live.update(dict.fromkeys(range(5), TEXTS[4 if number % 2 else 0]))
-    finally:
-        stop.set()
-        for reader in readers:
-            reader.join()
-    assert not failures
 
 
 def test_ids_and_pickles() -> None:

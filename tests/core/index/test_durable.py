@@ -9,93 +9,40 @@ import sys
 import threading
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import invariant
 
-from tamis.core.errors import StoreError, SubscriptionIdError, UsageError
-from tamis.core.index import live as live_module
+from tamis.core.errors import StoreError, UsageError
 from tamis.core.index import store as store_module
 from tamis.core.index.journal import Journal, read_journal
 from tests.core.index import crash
 from tests.core.index.toy import Words, contents
-
-ids = st.sampled_from(["x", "y", 1, 2, "1", -(10**30)])
-words = st.sampled_from(["ape", "bee", "é" * 300])
+from tests.support.live_sets import LiveSetMachine, Model
 
 
-class Kept(RuleBasedStateMachine):
-    """A set in a folder, and a dictionary that it is to be like."""
+class LiveWords(LiveSetMachine):
+    kind = Words
+    expressions = st.sampled_from(["ape", "bee", "é" * 300])
+    bad = st.just("1")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.patches = [
-            mock.patch.object(live_module, "NEWEST_MAX", 3),
-            mock.patch.object(store_module, "_JOURNAL_MAX", 1_000),
-            mock.patch.object(os, "fsync"),
-        ]
-        for patch in self.patches:
-            patch.start()
-        self.folder = TemporaryDirectory()
-        self.live = Words.open(self.folder.name)
-        self.model: dict[str | int, str] = {}
+    def anew(self, model: Model) -> Any:
+        return {id: each.expression for id, each in model.items()}
 
-    def teardown(self) -> None:
-        self.live.close()
-        self.folder.cleanup()
-        for patch in self.patches:
-            patch.stop()
-
-    @rule(id=ids, word=words, durable=st.booleans())
-    def add(self, id: str | int, word: str, durable: bool) -> None:
-        if id in self.model:
-            with pytest.raises(SubscriptionIdError):
-                self.live.add(id, word, durable=durable)
-        else:
-            self.live.add(id, word, durable=durable)
-            self.model[id] = word
-
-    @rule(given=st.dictionaries(ids, words, max_size=4))
-    def update(self, given: dict[str | int, str]) -> None:
-        self.live.update(given)
-        for id in given:
-            self.model.pop(id, None)
-        self.model |= given
-
-    @rule(id=ids)
-    def remove(self, id: str | int) -> None:
-        if self.model.pop(id, None) is not None:
-            self.live.remove(id)
-
-    @rule()
-    def compact(self) -> None:
-        self.live.compact()
-        assert self.live.stats().segments == 1
-        assert len(list(Path(self.folder.name).iterdir())) <= 4
-
-    @rule()
-    def snapshot(self) -> None:
-        assert self.live.snapshot() == self.model
-
-    @rule()
-    def reopen(self) -> None:
-        self.live.close()
-        self.live = Words.open(self.folder.name)
+    def answers(self, matcher: Any, model: Model) -> Any:
+        return contents(matcher) if isinstance(matcher, Words) else matcher
 
     @invariant()
-    def is_like_the_dictionary(self) -> None:
-        assert list(self.live.ids) == list(self.model)
-        with Words.open(self.folder.name, read_only=True) as other:
-            assert list(contents(other).items()) == list(self.model.items())
+    def is_read_by_others(self) -> None:
+        self.read()
 
 
-TestKept = Kept.TestCase
-TestKept.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestLiveWords = LiveWords.TestCase
+TestLiveWords.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 
 
 def test_power_cuts(tmp_path: Path) -> None:
