@@ -31,8 +31,7 @@ class Column(Sequence[T]):
         self.data = data
         self.starts = starts
         self.ends = ends
-        self._kept: NDArray[np.object_] | None = None
-        self._is_kept = np.zeros(0, np.bool_)
+        self._known: tuple[NDArray[np.object_], NDArray[np.bool_]] | None = None
 
     @classmethod
     def of(cls, items: Iterable[T]) -> Self:
@@ -76,14 +75,16 @@ class Column(Sequence[T]):
     def take(self, numbers: NDArray[Any]) -> list[T]:
         """The items of some numbers."""
         if len(self) <= KEPT_MAX:
-            if self._kept is None:
-                self._is_kept = np.zeros(len(self), np.bool_)
-                self._kept = np.empty(len(self), object)
-            missing = numbers[~self._is_kept[numbers]]
-            if len(missing):
-                self._kept[missing] = self._read(self.starts[missing], self.ends[missing])
-                self._is_kept[missing] = True  # behind them: another thread may read
-            found: list[T] = self._kept[numbers].tolist()
+            # Another thread may do the same at once, with the same arrays or its own.
+            known = self._known
+            if known is None:
+                known = self._known = np.empty(len(self), object), np.zeros(len(self), np.bool_)
+            items, are_known = known
+            new = numbers[~are_known[numbers]]
+            if len(new):
+                items[new] = self._read(self.starts[new], self.ends[new])
+                are_known[new] = True
+            found: list[T] = items[numbers].tolist()
             return found
         return self._read(self.starts[numbers], self.ends[numbers])
 

@@ -18,14 +18,6 @@ class Identified(Protocol):
     """What has subscriptions, by number."""
 
     @property
-    def has(self, ids: Sequence[SubscriptionId]) -> NDArray[np.bool_]:
-        """Which of some ids are there."""
-        numbers = self.compiled.ids.find_many(ids)
-        found = numbers >= 0
-        if self.is_removed is not None:
-            found[found] = ~self.is_removed[numbers[found]]
-        return found
-
     def ids(self) -> Ids:
         """Their ids."""
 
