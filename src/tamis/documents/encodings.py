@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, get_args
 
 from tamis.core import errors
 from tamis.core.arguments import is_one_of
@@ -63,12 +63,13 @@ HEAD_BYTES = 1024
 """The part of a document that says what its encoding is."""
 DeclaredEncoding = Literal["check", "ignore"]
 """Whether the encoding that a document declares counts, and has to be right; or is left out."""
+_DECLARED = get_args(DeclaredEncoding)
 
 
 def checked_declared_encoding(value: object) -> DeclaredEncoding:
     """The value, or a ``UsageError`` if it is neither "check" nor "ignore"."""
-    if is_one_of(value, get_args(DeclaredEncoding)):
-        return cast("DeclaredEncoding", value)
+    if is_one_of(value, _DECLARED):
+        return value  # type: ignore[return-value]
     raise errors.UsageError(f'declared_encoding is "check" or "ignore", not {value!r}')
 
 

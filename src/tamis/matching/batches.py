@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -63,7 +63,7 @@ class Answers(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Worker:
+class Worker:
     """The searchers of one thread, and the names of the documents that they met last."""
 
     searchers: list[Searcher]
@@ -92,7 +92,7 @@ class Programs:
         self.subscriptions = subscriptions
         self.subscribers = subscribers
         self.assignments = assignments
-        self.workers: list[_Worker] = []
+        self.workers: list[Worker] = []
         self.projection = Projection()
         self.answered: list[Subscribers] = []
         for (_, _, numbers), program in assignments:
@@ -108,30 +108,24 @@ class Programs:
         """The same, which no document filled a cache of."""
         return Programs(self.subscriptions, self.subscribers, self.assignments)
 
-    @contextmanager
-    def searchers(self, vocabulary: Vocabulary, cache_bytes: int) -> Iterator[list[Searcher]]:
-        """The searchers of one thread, with the caches that earlier documents filled.
+    def taken(self, vocabulary: Vocabulary, cache_bytes: int) -> Worker:
+        """A worker for one thread, with the caches that earlier documents filled.
 
-        Those that met the vocabulary last are taken if they are there: they know its names.
+        One that met the vocabulary last is taken if there is one: it knows its names. Whoever took
+        it puts it back; where something was raised, it may be left half-way, and nobody does.
         """
-        worker = self._taken(vocabulary)
-        if worker is None:
-            opened = [each.engine.searcher(own, cache_bytes) for each, own in self.assignments]
-            worker = _Worker(opened, vocabulary)
-        yield worker.searchers  # where this raises, it may be left half-way: it is not used again
-        worker.vocabulary = vocabulary
-        self.workers.append(worker)
-
-    def _taken(self, vocabulary: Vocabulary) -> _Worker | None:
         for worker in self.workers[::-1]:
             if worker.vocabulary is vocabulary:
                 with suppress(ValueError):  # another thread took it
                     self.workers.remove(worker)
                     return worker
         try:
-            return self.workers.pop()
+            worker = self.workers.pop()
         except IndexError:
-            return None
+            opened = [each.engine.searcher(own, cache_bytes) for each, own in self.assignments]
+            return Worker(opened, vocabulary)
+        worker.vocabulary = vocabulary
+        return worker
 
 
 class BatchMatcher:
@@ -229,9 +223,8 @@ class BatchMatcher:
         """The index of the segment that a subscription is in, and its number there, or -1."""
         return (0, self.ids.find(id)) if isinstance(self.ids, Ids) else self.ids.segment_of(id)
 
-    @contextmanager
-    def _parser(self, projection: Projection) -> Iterator[Parser]:
-        """The parser of one thread."""
+    def _parser(self, projection: Projection) -> tuple[Parser, dict[Projection, Parser]]:
+        """A parser for one thread, and all that are to be put back with it."""
         try:
             parsers = self.parsers.pop()
         except IndexError:
@@ -239,7 +232,9 @@ class BatchMatcher:
         parser = parsers.get(projection)
         if parser is None:
             parser = parsers[projection] = Parser(Vocabulary(), projection, self.limits)
-        yield parser
+        return parser, parsers
+
+    def _put_back(self, parsers: dict[Projection, Parser]) -> None:
         for each, known in list(parsers.items()):
             if known.is_full:  # or too many names would be kept
                 del parsers[each]
@@ -258,10 +253,12 @@ class BatchMatcher:
         def source(number: int) -> tuple[Source, int]:
             return cast(Source, sources[number]), 0  # nobody asks for one in error
 
-        with self._parser(self.projected(nodes, values)) as parser:
-            batch, errors = parser.parse(sources, lent=nodes is None)
-            parsed = batch, errors, parser.vocabulary
-            return self._answers(parsed, source, sources, nodes, values)
+        parser, parsers = self._parser(self.projected(nodes, values))
+        batch, errors = parser.parse(sources, lent=nodes is None)
+        parsed = batch, errors, parser.vocabulary
+        answers = self._answers(parsed, source, sources, nodes, values)
+        self._put_back(parsers)
+        return answers
 
     def match_records(self, found: RecordBatch, nodes: Which | None, values: bool) -> Answers:
         """Match records, which were parsed as is :meth:`projected`."""
@@ -281,13 +278,15 @@ class BatchMatcher:
         batch, errors, vocabulary = parsed
         found: list[MatchSet] = []
         for programs in self._programs:
-            with programs.searchers(vocabulary, self.limits.cache_bytes) as own:
-                found += [each.match(batch, vocabulary, nodes, sources) for each in own]
-        assignments = [assignment for assignment, _ in self.assignments]
+            worker = programs.taken(vocabulary, self.limits.cache_bytes)
+            for searcher in worker.searchers:
+                found.append(searcher.match(batch, vocabulary, nodes, sources))
+            programs.workers.append(worker)
         located = None
         if nodes is not None and excerpts is not None:
             from tamis.matching.selection import BatchNodes, EngineResult  # noqa: PLC0415 - few ask
 
+            assignments = (assignment for assignment, _ in self.assignments)
             results, bounds = list(map(EngineResult, assignments, found)), (values, self.limits)
             located = BatchNodes(
                 nodes, *bounds, batch, vocabulary, excerpts, results, self.query_number
