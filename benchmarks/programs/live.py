@@ -1,10 +1,11 @@
 """How long changes of a live set take, and what they cost the matches beside them.
 
-    python -m benchmarks.programs.live documents|events
+    python -m benchmarks.programs.live documents|events [segments]
 
 A million expressions, or 100,000 filters of three constraints. Each phase is a number of single
 calls; the note has their percentiles. At the end, answers equal those of the same set, compiled
-anew.
+anew. With ``segments``, the set is made of many, and then of one: what that costs, and what it
+costs readers and memory when they are merged.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from random import Random
 from time import perf_counter, sleep
 from typing import Any
@@ -167,9 +169,11 @@ def write(live: Any, texts: list[str], size: int, rate: int, stopping: threading
 
 
 def stream(live: Any, inputs: list[Any], calls: Calls, phase: str, seconds: float) -> float:
-    """Match streams for some seconds: the mean time of one."""
-    end = perf_counter() + seconds
+    """Match streams for some seconds, after one of each: the mean time of one."""
     parts = [inputs[first : first + STREAM] for first in range(0, len(inputs), STREAM)]
+    for part in parts:
+        _matches(live, part)
+    end = perf_counter() + seconds
 
     def each() -> Iterator[Callable[[], object]]:
         number = 0
@@ -185,6 +189,73 @@ def _matches(live: Any, inputs: list[Any]) -> int:
     return sum(map(len, live.match_many(inputs)))
 
 
+def segments(live: Any, made: Iterator[str], inputs: list[Any], calls: Calls) -> None:
+    """Many segments beside one; and the merge of the two largest, beside which others match."""
+    alone = len(live)
+    before = stream(live, inputs, calls, "stream-of-one", SECONDS / 2)
+    size = alone
+    while (size := size * 5 // 16) >= 100:  # any larger, and it is merged with the one before
+        live.add_many({f"{size} {n}": text for n, text in enumerate(islice(made, size))})
+        live.snapshot()
+    count = live.stats().segments
+    time = stream(live, inputs, calls, "stream-of-many", SECONDS / 2)
+    live.compiled()
+    after = stream(live, inputs, calls, "stream-merged", SECONDS / 2)
+    calls.notes.append(
+        f"{count} segments: {after / time:.0%} of the speed; the same in one: "
+        f"{before * len(live) / alone / after:.0%}, by the number of subscriptions"
+    )
+    merge(live, made, inputs, calls)
+
+
+def merge(live: Any, made: Iterator[str], inputs: list[Any], calls: Calls) -> None:
+    """As many subscriptions again, which are merged with the others while these are matched."""
+    texts = {f"again {n}": text for n, text in enumerate(islice(made, len(live) * 2 // 3))}
+    matches = [partial(_matches, live, [one]) for one in inputs]
+    for match in matches:
+        match()
+    live.add_many(texts)
+    del texts
+    memory = Memory()
+    live.snapshot()  # begins the merge
+    end = perf_counter() + 6 * SECONDS
+
+    def each() -> Iterator[Callable[[], object]]:
+        number = 0
+        while perf_counter() < end:
+            yield matches[number % len(matches)]
+            number += 1
+
+    calls("match-beside-merge", each())
+    assert live.stats().segments == 1, live.stats()
+    calls.notes.append(f"memory while {len(live):,} are merged: {memory.most():.2f} times")
+
+
+class Memory:
+    """Watches the memory of the process: the most beside what there was."""
+
+    def __init__(self) -> None:
+        self._sizes = [self._size()]
+        self._stop = threading.Event()
+        self._watching = threading.Thread(target=self._watch)
+        self._watching.start()
+
+    @staticmethod
+    def _size() -> int:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+        return int(pages)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.05):
+            self._sizes.append(self._size())
+
+    def most(self) -> float:
+        """How many times as large the process was as at first, at most."""
+        self._stop.set()
+        self._watching.join()
+        return max(self._sizes) / self._sizes[0]
+
+
 def main() -> None:
     phases = Phases()
     with phases("import"):
@@ -194,6 +265,10 @@ def main() -> None:
     subscriptions = dict(enumerate(islice(made, workload.count)))
     with phases("build"):
         live = workload.live(subscriptions)
+    if sys.argv[2:] == ["segments"]:
+        segments(live, made, inputs, calls)
+        answer(phases, {"subscriptions": workload.count}, note="; ".join(calls.notes))
+        return
     every = (partial(_matches, live, [inputs[n % len(inputs)]]) for n in range(MATCHES))
     calls("match", every)
     changes(live, made, calls)
