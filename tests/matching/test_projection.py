@@ -89,3 +89,11 @@ def test_projection_is_enough(subscription: str, document: str) -> None:
             batch, _ = parse_documents([source], vocabulary, projection, tamis.Limits())
             found.append(matching.match(batch, vocabulary).numbers(0).tolist())
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("engine", ["automaton", "reference"])
+def test_a_prefix_on_which_no_answer_depends_is_not_recorded(engine: str) -> None:
+    """The nodes of a twig are selected by its tree, which calls name() all the same."""
+    matcher = tamis.compile({"x": "//a[contains(name(.), '')]/b"}, engine=engine)
+    match = matcher.match(b"<a><b/></a>", nodes="all")
+    assert [node.start for node in match.nodes("x")] == [3]

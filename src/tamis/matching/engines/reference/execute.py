@@ -199,10 +199,10 @@ class Evaluator:
         return self.vocabulary.expanded(name)[1].encode() if name >= 0 else b""
 
     def _qualified_name(self, row: int) -> bytes:
-        """name() of a node, with the prefix that the document wrote."""
+        """name() of a node, with the prefix that the document wrote, where that was recorded."""
         batch, kind = self.batch, int(self.nodes.kind[row])
-        prefixes = {ELEMENT: batch.prefixes, ATTRIBUTE: batch.attribute_prefixes}.get(kind)
-        prefix = -1 if prefixes is None else prefixes[self.nodes.source[row]]
+        prefixes = {ELEMENT: batch.prefixes, ATTRIBUTE: batch.attribute_prefixes}.get(kind, ())
+        prefix = prefixes[self.nodes.source[row]] if len(prefixes) else -1
         local = self._local_name(row)
         return self.vocabulary.prefix(prefix).encode() + b":" + local if prefix >= 0 else local
 
