@@ -55,10 +55,12 @@ class MatchesEvents:
         >>> list(matcher.match({"area": "a1", "temp": 35, "wind": 25}, by="filter"))
         [0, 1]
         """
-        (match,) = self.match_many([event], by=by)
-        if match.error is not None:
-            raise match.error
-        return match
+        _check_by(by)
+        compiled = self.snapshot()
+        batch = compiled.encoder.events([event])
+        if batch.errors:
+            raise batch.errors[0]
+        return EventMatch(EventMatches(*compiled._segmented.match(batch, by)), 0)
 
     def match_many(
         self, events: Iterable[Mapping[str, Any]], *, by: By = "subscription", threads: int = 1

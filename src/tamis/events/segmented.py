@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, get_args
 
@@ -43,20 +42,16 @@ class EventProgram:
 
     def match(self, batch: EventBatch, by: By) -> MatchSet:
         """The matches of events that are encoded for the names of the table."""
-        with self._searcher(by) as searcher:
-            return searcher.match(batch)
-
-    @contextmanager
-    def _searcher(self, by: By) -> Iterator[Searcher]:
-        """A searcher for one thread; one that raises is not used again."""
+        idle = self._idle[by]
         try:
-            searcher = self._idle[by].pop()
+            searcher = idle.pop()
         except IndexError:
             if by not in self._owners:
                 self._owners[by] = self.subscriptions.table.owners(by)
             searcher = self._engine.searcher(self._program, self._owners[by], 1)
-        yield searcher
-        self._idle[by].append(searcher)
+        matches = searcher.match(batch)
+        idle.append(searcher)  # one that raises is not used again
+        return matches
 
 
 class Segmented:
