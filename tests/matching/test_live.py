@@ -224,3 +224,25 @@ def test_only_what_is_compiled_as_one_is_pickled() -> None:
             pickle.dumps(what)
     assert list(pickle.loads(pickle.dumps(live.compiled())).match("<b/>")) == [2]
     assert True not in live.snapshot().ids
+
+
+@pytest.mark.parametrize(
+    ("live", "answer", "expression"),
+    [
+        (tamis.Matcher({"x": "//a"}), lambda live: live.match("<a/>"), "//b"),
+        (tamis.EventMatcher({"x": "a = 1"}), lambda live: live.match({"a": 1}), "b = 1"),
+        (
+            tamis.Transformer({"x": "<m>{for $a in //a return $a}</m>"}),
+            lambda live: live.transform("<a/>"),
+            "<m>{for $b in //b return $b}</m>",
+        ),
+    ],
+    ids=["documents", "events", "transformations"],
+)
+def test_an_answer_says_the_version_that_it_is_of(live: Any, answer: Any, expression: str) -> None:
+    before = answer(live)
+    live.add("y", expression)
+    live.remove("x")
+    after = answer(live)
+    assert (before.version, after.version, len(before), len(after)) == (0, live.version, 1, 0)
+    assert live.version == live.snapshot().version == 2
