@@ -49,6 +49,10 @@ _EMPTY = BatchBuilder().freeze()
 # Of each array of a batch but the first ones of documents: its group, and the type of its items.
 _COLUMNS = {name: (group, getattr(_EMPTY, name).dtype) for group in _GROUPS for name in ROWS[group]}
 del _COLUMNS["lines"]  # which libexpat counts
+_OF_DOCUMENTS = dict.fromkeys(("document_starts", "misc_starts"), at.DOCUMENTS)
+_COUNTED = {name: _GROUPS[group][0] for name, (group, _) in _COLUMNS.items()} | _OF_DOCUMENTS
+_COUNTS = [(name, _COUNTED.get(name, at.EVENTS) - at.EVENTS) for name in DocumentBatch._fields]
+"""Of each array of a batch, which of the counts from ``EVENTS`` on says how long it is."""
 
 
 class Scanner:
@@ -163,15 +167,13 @@ class Scanner:
     def batch(self, *, lent: bool = False) -> DocumentBatch:
         """What was recorded, read-only; what is lent may be used until more is provided."""
         self._is_lent = lent and self._room <= LENT_MAX
-        state, output = self.state.tolist(), self.output
-        counts = {group: state[field] for group, (field, _, _) in _GROUPS.items()}
-        arrays = {
-            name: getattr(output, name)[: counts[group]] for name, (group, _) in _COLUMNS.items()
-        }
-        documents = state[at.DOCUMENTS] + 1
-        starts, misc_starts = output.document_starts[:documents], output.misc_starts[:documents]
-        batch = DocumentBatch(starts, misc_starts=misc_starts, lines=_EMPTY.lines, **arrays)
-        freeze(*batch)
+        output, counts = self.output, self.state[at.EVENTS : at.DOCUMENTS + 1].tolist()
+        counts[at.DOCUMENTS - at.EVENTS] += 1  # of starts
+        batch = DocumentBatch._make(
+            [getattr(output, name, _EMPTY.lines)[: counts[count]] for name, count in _COUNTS]
+        )
+        if not lent:
+            freeze(*batch)
         return batch
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ _BEGUN = [
     at.OCCURRENCE_COUNT, at.NUMBER_BUFFER,
 ]  # fmt: skip
 """The numbers that are 0 when a batch begins."""
+_OF_BATCH = attrgetter(*Events._fields[:-2])
 _OCCURRENCES = {None: at.OCCURRENCES_NONE, "first": at.OCCURRENCES_FIRST, "all": at.OCCURRENCES_ALL}
 _PAIRS = {at.FULL_CLOSES: "closes", at.FULL_MERGES: "merges", at.FULL_REACHED: "reached"}
 _LISTS = {
@@ -125,9 +127,7 @@ class Automaton:
                 a document, or all.
         """
         state, words = self._state, self._state.words
-        own = {name: getattr(batch, name) for name in Events._fields if name in batch._fields}
-        elements, attributes = self._names.of(vocabulary)
-        self._events = events = Events(**own, elements=elements, attributes=attributes)
+        self._events = events = Events._make((*_OF_BATCH(batch), *self._names.of(vocabulary)))
         state.register(at.EVENTS, events)
         words[_BEGUN] = 0
         words[at.OCCURRENCES] = _OCCURRENCES[nodes]
