@@ -80,7 +80,7 @@ class Parser:
         if self._tokenizer is None:
             self.declined += len(documents) - len(errors)
             return self._by_expat(documents)
-        batch, declined, skipped = self._tokenizer.read(documents, lent)
+        batch, declined, skipped = self._tokenizer.read(documents, lent=lent)
         for number, times, first in skipped:
             from tamis.documents.expat import warn_of_skipped  # noqa: PLC0415 - few have any
 
@@ -145,7 +145,7 @@ class Tokenizer:
         self.state = self.scanner.state
 
     def read(
-        self, sources: Sequence[Source | DocumentError], lent: bool
+        self, sources: Sequence[Source | DocumentError], *, lent: bool
     ) -> tuple[DocumentBatch, list[int], list[tuple[int, int, int]]]:
         """Read documents into one batch, which may be lent.
 
