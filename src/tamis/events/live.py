@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tamis.core.arguments import checked_limits
 from tamis.core.array_file import open_arrays, write_arrays
 from tamis.core.errors import (
@@ -24,7 +22,7 @@ from tamis.core.index.store import read_texts
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.encode import Encoder
 from tamis.events.matcher import CompiledEventMatcher, EventSnapshot, MatchesEvents, compile_events
-from tamis.events.model import FilterTable, checked_table
+from tamis.events.model import ARRAY_TYPES, FilterTable, checked_table
 from tamis.events.segmented import names_left
 from tamis.events.subscriptions import EventSubscription, EventSubscriptions
 from tamis.language.constraints import parse_filters
@@ -103,11 +101,7 @@ class EventMatcher(
     def _parsed(self, id: SubscriptionId, expression: Any) -> EventSubscription | None:
         if type(expression) is not str:
             return None
-        try:
-            filters = parse_filters(expression, self.limits)
-        except SubscriptionError:
-            return None
-        return EventSubscription(id, expression, id, filters)
+        return EventSubscription(id, expression, id, parse_filters(expression, self.limits))
 
     def _read(
         self, given: EventSubscriptions | SubscriptionItems
@@ -147,8 +141,7 @@ def _save(path: Path, subscriptions: EventSubscriptions) -> None:
     table = subscriptions.table
     expressions = map(subscriptions.expression, range(len(subscriptions)))
     arrays = packed_texts(subscriptions.ids, Texts.of(expressions))
-    columns = table._asdict().items()
-    arrays |= {f"table_{name}": it for name, it in columns if isinstance(it, np.ndarray)}
+    arrays |= {f"table_{name}": getattr(table, name) for name in ARRAY_TYPES[FilterTable]}
     if subscriptions.interface_ids is not subscriptions.ids:
         arrays |= zip(_OF_INTERFACES, subscriptions.interface_ids.arrays(), strict=True)
     metadata = {"names": table.names, "interface_count": table.interface_count}
@@ -168,13 +161,9 @@ def _load(path: Path) -> EventSubscriptions:
         interface_ids = ids
         if _OF_INTERFACES[0] in arrays:
             interface_ids = Ids.of_arrays(*(arrays[name] for name in _OF_INTERFACES))
-        own = {name.removeprefix("table_"): it for name, it in arrays.items() if "table_" in name}
-        metadata = found.metadata
-        table = checked_table(
-            FilterTable(
-                names=tuple(metadata["names"]), interface_count=metadata["interface_count"], **own
-            )
-        )
+        own = {name: arrays[f"table_{name}"] for name in ARRAY_TYPES[FilterTable]}
+        names, count = tuple(found.metadata["names"]), found.metadata["interface_count"]
+        table = checked_table(FilterTable(names, interface_count=count, **own))
     except (KeyError, TypeError, UsageError) as error:
         raise DamagedProgram(f"it is no set of event subscriptions: {error}", str(path)) from None
     if not len(ids) == len(texts) == len(table.interfaces):

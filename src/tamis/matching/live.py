@@ -82,13 +82,9 @@ class Matcher(DurableSet[Subscription, CompiledMatcher, Snapshot], DocumentMatch
         super().__init__(compiled)
 
     def _parsed(self, id: SubscriptionId, expression: str) -> Subscription | None:
-        """A subscription that is good beyond doubt; None leaves it to what reads many."""
         if self._engine != "auto" or type(expression) is not str:
             return None
-        try:
-            query = self._none.queries.parse(expression)
-        except SubscriptionError:
-            return None
+        query = self._none.queries.parse(expression)
         is_odd = query.unstreamed is not None or isinstance(query.expression, Constant)
         if is_odd or reads_as_xpath(expression, self._none.limits):  # which is warned of
             return None

@@ -27,7 +27,7 @@ from tamis.events.checks import ObjectWarning
 from tamis.events.live import EventMatcher
 from tamis.events.matcher import CompiledEventMatcher
 from tamis.events.matches import EventMatches
-from tamis.events.model import By
+from tamis.events.model import ARRAY_TYPES, By, FilterTable
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.entries import SubscriptionItems
 from tamis.spark.program import PickledArtifact, given_items, id_type
@@ -189,9 +189,8 @@ class EventArtifact(PickledArtifact[CompiledEventMatcher]):
         engine, limits = "auto", DEFAULT_LIMITS
         if isinstance(given, CompiledEventMatcher):
             engine, limits = given.named_engine, given.limits
-        columns = given.table._asdict().items()
-        arrays: dict[str, NDArray[Any]]
-        arrays = {name: value for name, value in columns if isinstance(value, np.ndarray)}
+        names = ARRAY_TYPES[FilterTable]
+        arrays: dict[str, NDArray[Any]] = {name: getattr(given.table, name) for name in names}
         ids = {"ids": given.ids.packed(), "interface_ids": given.interface_ids.packed()}
         for name, column in ids.items():
             arrays[f"{name}_bytes"], bounds = column.arrays()

@@ -155,21 +155,13 @@ class Transformer(
         """What finds the nodes, of all present subscriptions together; for one thread."""
         return self.compiled().plans
 
-    def _parsed(self, id: SubscriptionId, expression: Text) -> TransformingSubscription | None:
-        """A subscription that can be used; None leaves it to what reads many."""
-        _check(id, expression)
-        try:
-            return self._entry(id, expression)
-        except SubscriptionError:
-            return None
-
-    def _entry(self, id: SubscriptionId, text: Text) -> TransformingSubscription:
-        """A subscription, or why it cannot be used."""
-        is_text = isinstance(text, str)
-        if isinstance(text, str):
-            text = parse_transformation(text, self._namespaces, self.limits)
-        self._planner.check(task_of(text))
-        return TransformingSubscription(id, text, is_text)
+    def _parsed(self, id: SubscriptionId, text: Text) -> TransformingSubscription:
+        _check(id, text)
+        given = text
+        if isinstance(given, str):
+            given = parse_transformation(given, self._namespaces, self.limits)
+        self._planner.check(task_of(given))
+        return TransformingSubscription(id, given, isinstance(text, str))
 
     def _read(self, given: Given) -> tuple[list[TransformingSubscription], list[SubscriptionError]]:
         """The subscriptions that can be used, and the errors of the others."""
@@ -187,7 +179,7 @@ class Transformer(
                 twice = "the id is used twice: ids must be unique" if id in found else ""
                 if problem := twice or id_problem(id):
                     raise SubscriptionIdError(problem)
-                found[id] = self._entry(id, text)
+                found[id] = self._parsed(id, text)
             except SubscriptionError as error:
                 errors.append(error.located(id, None))
         return list(found.values()), errors

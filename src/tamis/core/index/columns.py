@@ -234,10 +234,6 @@ def packed_texts(ids: Ids, texts: Texts) -> dict[str, NDArray[Any]]:
 
 
 def unpacked_texts(arrays: Mapping[str, NDArray[Any]]) -> tuple[Ids, Texts]:
-    """What ``packed_texts`` packed, perhaps beside others; ``KeyError`` where an array is missing.
-
-    >>> unpacked_texts(packed_texts(Ids.of(["x", 7]), Texts.of(["//a", "//b"])))[0][1]
-    7
-    """
+    """What ``packed_texts`` packed; a ``KeyError`` where an array is missing."""
     ids, id_bounds, texts, text_bounds = (arrays[name] for name in _TEXT_ARRAYS)
     return Ids.of_arrays(ids, id_bounds), Texts.of_arrays(texts, text_bounds)

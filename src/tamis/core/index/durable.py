@@ -146,8 +146,6 @@ class DurableSet(LiveSet[E, C, S]):
     def flush(self) -> None:
         """Wait until all changes so far are durable; threads that wait share one fsync.
 
-        A set without a folder has nothing to do.
-
         Raises:
             StoreError: the system cannot say that they are. Changes are refused from now on.
         """

@@ -110,10 +110,7 @@ class LiveSet(ABC, Generic[E, C, S]):
 
     @abstractmethod
     def _parsed(self, id: SubscriptionId, expression: Any) -> E | None:
-        """A subscription that is good beyond doubt; None leaves it to ``_read``.
-
-        The id is a str or an int that can be used.
-        """
+        """A subscription with a good id; None or a ``SubscriptionError`` leaves it to ``_read``."""
 
     @abstractmethod
     def _read(self, given: Any) -> tuple[Iterable[E], Sequence[SubscriptionError]]:
@@ -176,9 +173,10 @@ class LiveSet(ABC, Generic[E, C, S]):
     def _change(self, given: Any, *, may_replace: bool, durable: bool) -> None:
         new: Iterable[E | None] = ()
         refused: Sequence[SubscriptionError] = ()
-        if type(given) is dict and len(given) < _BULK_MIN:
-            are_ids = all(type(id) in (str, int) and not id_problem(id) for id in given)
-            new = [self._parsed(*pair) for pair in given.items()] if are_ids else ()
+        is_small = type(given) is dict and len(given) < _BULK_MIN
+        if is_small and {*map(type, given)} <= {str, int} and not any(map(id_problem, given)):
+            with suppress(SubscriptionError):
+                new = [self._parsed(id, expression) for id, expression in given.items()]
         if not new or None in new:
             new, refused = self._read(given)
         errors = list(refused)
