@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -57,6 +59,15 @@ def test_killed_writers() -> None:
 # -- damage ----------------------------------------------------------------------------------------
 
 
+@contextmanager
+def killed(folder: Path) -> Iterator[None]:
+    """Leave a folder that was closed as if its process had been killed before."""
+    Words.open(folder).close()
+    manifest = (folder / "tamis.store").read_bytes()
+    yield
+    (folder / "tamis.store").write_bytes(manifest)
+
+
 def written(folder: Path) -> tuple[Path, list[int]]:
     """The journal of a store with three records, and where each begins and the last one ends."""
     with Words.open(folder) as live:
@@ -69,7 +80,8 @@ def written(folder: Path) -> tuple[Path, list[int]]:
 
 
 def test_a_torn_tail_is_cut_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    journal, (_, _, last, end) = written(tmp_path)
+    with killed(tmp_path):
+        journal, (_, _, last, end) = written(tmp_path)
     data = journal.read_bytes()
     for size in range(last, end):
         for tail in (b"", bytes(end - size), bytes(9_000)):
@@ -88,7 +100,7 @@ def test_a_torn_tail_is_cut_and_told(tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_other_damage_is_an_error_that_says_where(tmp_path: Path) -> None:
     journal, places = written(tmp_path)
     data = journal.read_bytes()
-    for place in range(places[2]):
+    for place in range(places[3]):  # of the last record too: the folder was closed
         journal.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
         start = max(p for p in places if p <= place)
         for read_only in (True, False):
@@ -100,11 +112,131 @@ def test_other_damage_is_an_error_that_says_where(tmp_path: Path) -> None:
         assert live.ids == (0, 1, 2)
 
 
+def test_a_journal_of_a_closed_folder_has_no_torn_tail(tmp_path: Path) -> None:
+    journal, places = written(tmp_path)
+    data = journal.read_bytes()
+    for size in range(places[3]):
+        journal.write_bytes(data[:size])
+        for read_only in (True, False):
+            with pytest.raises(StoreError, match="was changed since") as caught:
+                Words.open(tmp_path, read_only=read_only)
+            assert caught.value.offset == max(p for p in places if p <= size)
+    journal.unlink()
+    with pytest.raises(StoreError, match="No such file"):
+        Words.open(tmp_path)
+    journal.write_bytes(data)
+    Words.open(tmp_path).close()
+    assert journal.read_bytes() == data
+
+
+def test_a_torn_tail_behind_what_was_closed_is_cut(tmp_path: Path) -> None:
+    """A process was killed that opened a closed folder: only what it appended may be torn."""
+    journal, (*_, last, end) = written(tmp_path)
+    with killed(tmp_path), Words.open(tmp_path) as live:
+        live.add("new", "ape" * 20)
+    data = journal.read_bytes()
+    for size in range(end, len(data)):
+        journal.write_bytes(data[:size])
+        with Words.open(tmp_path, read_only=True) as live:
+            assert live.ids == (0, 1, 2)
+    for tail in (data[end:], b"", bytes(600)):  # what is before is still known to be whole
+        journal.write_bytes(data[: end - 1] + bytes([data[end - 1] ^ 1]) + tail)
+        with pytest.raises(StoreError, match=f"offset {last}"):
+            Words.open(tmp_path)
+    journal.write_bytes(data[:-1])
+    with Words.open(tmp_path) as live:
+        assert live.ids == (0, 1, 2)
+        live.add("new", "bee")
+    with Words.open(tmp_path) as live:
+        assert live.ids == (0, 1, 2, "new")
+
+
+def test_all_journals_of_a_closed_folder_are_known_to_be_whole(tmp_path: Path) -> None:
+    """A checkpoint that fails leaves a journal that has no record, behind one that has some."""
+    journal, (*_, last, _) = written(tmp_path)
+    with Words.open(tmp_path) as live:
+        store = live._store
+        assert store is not None
+        store.switch(store.new_journal())
+    data = journal.read_bytes()
+    journal.write_bytes(data[:-1])
+    with pytest.raises(StoreError, match=f"{journal.name}, offset {last}"):
+        Words.open(tmp_path)
+    journal.write_bytes(data)
+    with Words.open(tmp_path) as live:
+        live.compact()
+        live.add("new", "ape")
+    assert not journal.exists()
+    with Words.open(tmp_path) as live:
+        assert live.ids == (0, 1, 2, "new")
+
+
+def test_what_a_process_left_is_made_durable_before_more_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, _ = written(tmp_path)
+    with Words.open(tmp_path) as live:
+        store = live._store
+        assert store is not None
+        other = store.new_journal()
+        other.close()
+    durable: set[int] = set()
+    monkeypatch.setattr(os, "fsync", lambda descriptor: durable.add(os.fstat(descriptor).st_ino))
+    with Words.open(tmp_path):
+        assert {journal.stat().st_ino, other.path.stat().st_ino} <= durable
+
+
+def test_nothing_is_written_behind_a_journal_that_may_end_in_a_part_of_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Words.open(tmp_path)
+    live.add("x", "ape", durable=True)
+    store = live._store
+    assert store is not None
+    journal = store.new_journal()
+    write, left = os.write, iter([30])  # bytes, and then it is interrupted
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "ftruncate", no_space)
+        patched.setattr(os, "write", lambda to, data: write(to, data[: next(left)]))
+        with pytest.raises(StopIteration):
+            live.add("y", "bee")
+    with pytest.raises(StoreError, match="a part of a record cannot be taken back"):
+        store.switch(journal)
+    live.close()
+    for _ in range(2):
+        with Words.open(tmp_path) as live:
+            assert live.ids == ("x",)
+
+
+def test_a_manifest_that_cannot_be_written_at_the_end_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Words.open(tmp_path)
+    live.add("x", "ape")
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module, "replacing", no_space)
+        live.close()
+    with Words.open(tmp_path) as live:
+        assert live.ids == ("x",)
+
+
+def test_a_manifest_without_sizes_is_read(tmp_path: Path) -> None:
+    """As those are that were written before there were any."""
+    written(tmp_path)
+    manifest = json.loads((tmp_path / "tamis.store").read_bytes())
+    assert [*manifest.pop("sizes").values()] == [(tmp_path / "000001.journal").stat().st_size]
+    del manifest["checksum"]
+    manifest["checksum"] = store_module._checksum(manifest)
+    (tmp_path / "tamis.store").write_text(json.dumps(manifest))
+    with Words.open(tmp_path) as live:
+        assert live.ids == (0, 1, 2)
+
+
 def test_zeros_where_records_were_durable_are_damage(tmp_path: Path) -> None:
     """A hole is a torn tail, unless a record behind it was written when it was durable."""
     for durable in (True, False):
         folder = tmp_path / str(durable)
-        with Words.open(folder) as live:
+        with killed(folder), Words.open(folder) as live:
             live.add("x", "y" * 2_000, durable=durable)
             live.add("z", "ape")
             journal = live._store.journal.path  # type: ignore[union-attr]
@@ -361,6 +493,7 @@ def test_durable_changes_of_threads_share_an_fsync(
         calls.clear()
         live.flush()
         assert not calls
+        monkeypatch.setattr(os, "fsync", fsync)  # to close, which holds the lock of the set
 
 
 def test_records_of_any_size(tmp_path: Path) -> None:

@@ -146,8 +146,8 @@ def read_journal(path: Path) -> Records:
     return Records(changes, place, len(data))
 
 
-def cut(path: Path, records: Records) -> None:
-    """Cut the torn tail of a journal, and tell."""
+def make_whole(path: Path, records: Records) -> None:
+    """Cut the torn tail of a journal, and tell; make the rest durable, before more is written."""
     if records.end < records.size:
         log.warning(
             "%s: the last %d bytes, from offset %d, are no whole record and are cut: a change was "
@@ -156,9 +156,9 @@ def cut(path: Path, records: Records) -> None:
             records.size - records.end,
             records.end,
         )
-        with path.open("r+b", buffering=0) as file:
-            file.truncate(records.end)
-            os.fsync(file.fileno())
+    with path.open("r+b", buffering=0) as file:
+        file.truncate(records.end)
+        os.fsync(file.fileno())
 
 
 class _Record(NamedTuple):

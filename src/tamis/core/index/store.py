@@ -7,6 +7,9 @@ the manifest does not name are of no use. ``lock`` is held by the one process th
 A checkpoint begins a new journal, which the manifest names before a record is in it. Then it writes
 the segments that have no file yet, and a manifest that names them and the new journal alone. So
 wherever it stops, the manifest names files that together hold all changes, each of them once.
+
+When a folder is closed, its manifest records the sizes of its journals, which are whole and durable
+then. A torn tail can only lie behind these bytes, where a later process appended and was stopped.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import threading
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +35,7 @@ from tamis.core.arguments import MANIFEST
 from tamis.core.array_file import open_arrays, replacing, sync_folder, write_arrays
 from tamis.core.errors import DamagedProgram, ProgramError, StoreError, UnwritableOutput
 from tamis.core.index.columns import Ids, Texts, packed_texts, unpacked_texts
-from tamis.core.index.journal import Journal, Records, cut, read_journal
+from tamis.core.index.journal import Journal, Records, make_whole, read_journal
 from tamis.core.index.segments import Segment
 
 log = logging.getLogger("tamis")
@@ -52,6 +55,7 @@ class Manifest(NamedTuple):
         segments: of each its "file", and which of its subscriptions were "removed": packed bits.
         journals: the names of journals, the oldest first.
         next: the number of the next file.
+        sizes: the bytes of each journal, by its name, when the folder was last closed.
     """
 
     kind: str
@@ -59,6 +63,7 @@ class Manifest(NamedTuple):
     segments: list[dict[str, str]]
     journals: list[str]
     next: int
+    sizes: Mapping[str, int] = {}
 
 
 class Contents(NamedTuple):
@@ -151,10 +156,10 @@ class Store:
             self._files.append((weakref.ref(compiled), described["file"]))
         paths = [self.folder / name for name in self.manifest.journals]
         journals = [read_journal(path) for path in reversed(paths)][::-1]  # see _check_whole
-        _check_whole(paths, journals)
+        _check_whole(paths, journals, self.manifest.sizes)
         if not self.read_only:
             for path, records in zip(paths, journals, strict=True):
-                cut(path, records)
+                make_whole(path, records)
             self._journal = Journal(paths[-1]) if paths else self._new_journal()
             self._clean()
         return Contents(segments, [change for records in journals for change in records.changes])
@@ -203,6 +208,7 @@ class Store:
             try:
                 if self._journal is not None and not self.is_closed and is_ours:
                     self._journal.sync()
+                    self._write_sizes(self._journal)
             finally:
                 self.is_closed = True
                 if self._journal is not None:
@@ -211,6 +217,16 @@ class Store:
                     if is_ours:
                         fcntl.flock(self._lock, fcntl.LOCK_UN)  # forks have it open too
                     self._lock.close()
+
+    def _write_sizes(self, journal: Journal) -> None:
+        """Record the sizes of the journals, which are durable, in the manifest."""
+        with suppress(StoreError), self._errors():  # without it, the folder is as after a crash
+            self._check_ours()
+            names = self.manifest.journals
+            sizes = {name: (self.folder / name).stat().st_size for name in names}
+            sizes[journal.path.name] = journal.size  # behind it may be a part of a record
+            if sizes != self.manifest.sizes:
+                self._write(self.manifest._replace(sizes=sizes))
 
     # -- checkpoints, with ``checkpointing`` held --------------------------------------------------
 
@@ -235,6 +251,7 @@ class Store:
         before = self.journal
         try:
             before.sync()
+            before.check()
         except BaseException:
             journal.close()
             raise
@@ -262,9 +279,8 @@ class Store:
             described.append({"file": name, "removed": _packed(segment.is_removed)})
         self._check_ours()
         with self._errors():
-            self._write(
-                self.manifest._replace(segments=described, journals=[self.journal.path.name])
-            )
+            journals = [self.journal.path.name]
+            self._write(self.manifest._replace(segments=described, journals=journals, sizes={}))
             self._files = files
             self._clean()
 
@@ -328,16 +344,20 @@ def _checksum(described: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(described, sort_keys=True).encode())
 
 
-def _check_whole(paths: Sequence[Path], journals: Sequence[Records]) -> None:
-    """See that there is a torn tail only where nothing was written behind it.
+def _check_whole(
+    paths: Sequence[Path], journals: Sequence[Records], sizes: Mapping[str, int]
+) -> None:
+    """See that there is a torn tail only in the last journal, and only behind its known size.
 
     A journal is whole before there is a record in the next one. So the next one is read first: then
     it has no record that a change misses which another process wrote meanwhile.
     """
-    for number, records in enumerate(journals):
-        if records.end < records.size and any(later.size for later in journals[number + 1 :]):
+    for number, (path, records) in enumerate(zip(paths, journals, strict=True)):
+        is_torn = records.end < records.size
+        is_followed = any(later.size for later in journals[number + 1 :])
+        if (is_torn and is_followed) or records.end < sizes.get(path.name, 0):
             message = "a record was changed since it was written"
-            raise StoreError(message, str(paths[number]), records.end)
+            raise StoreError(message, str(path), records.end)
 
 
 def _packed(is_removed: NDArray[np.bool_] | None) -> str:
