@@ -34,7 +34,7 @@ def _items_of(words: list[int], at: int) -> tuple[list[_Item], int]:
         word, literal = words[at], 0
         items: list[_Item] = []
         at += 1
-        if _kind_of(word) == t.ASKS:
+        if _kind_of(word) == t.COMPARE:
             literal = words[at]
             at += 1
         elif _kind_of(word) != t.NTH:
@@ -70,7 +70,7 @@ class _Reader:
 
     def expression(self, item: _Item) -> m.Expression:
         match _kind(item):
-            case t.ASKS:
+            case t.COMPARE:
                 return self._asked(item, m.Path(False, (m.HERE,)))
             case t.NOT:
                 return m.Not(self.all_of(item.items))
@@ -81,7 +81,7 @@ class _Reader:
                 return m.Or(found) if found else m.Constant(False)
         if item.word >> t.KIND_BITS & (t.FIRST | t.COUNTED):
             last = item
-            while _kind(last) != t.ASKS:
+            while _kind(last) != t.COMPARE:
                 last = last.items[-1]
             return self._asked(last, m.Path(False, self.steps(item, is_value=True)), is_value=True)
         return m.Exists((m.Path(False, self.steps(item)),))
@@ -98,10 +98,10 @@ class _Reader:
         flags = item.word >> t.KIND_BITS
         is_attribute, test = self._table.tests[flags >> t.TEST_SHIFT]
         axis = m.Axis.ATTRIBUTE if is_attribute else m.Axis.CHILD
-        if flags & t.ITSELF:
-            axis = m.Axis.DESCENDANT_OR_SELF if flags & t.BELOW else m.Axis.SELF
-        before = (m.DESCEND,) if flags & (t.BELOW | t.ITSELF) == t.BELOW else ()
-        behind = () if last is None or _kind(last) == t.ASKS else self.steps(last, is_value)
+        if flags & t.SELF:
+            axis = m.Axis.DESCENDANT_OR_SELF if flags & t.DESCENDANT else m.Axis.SELF
+        before = (m.DESCEND,) if flags & (t.DESCENDANT | t.SELF) == t.DESCENDANT else ()
+        behind = () if last is None or _kind(last) == t.COMPARE else self.steps(last, is_value)
         return (*before, m.Step(axis, test, predicates), *behind)
 
     def _asked(self, item: _Item, path: m.Path, is_value: bool = False) -> m.Expression:

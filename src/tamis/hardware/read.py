@@ -234,8 +234,8 @@ def _path_of(twig: Twig) -> Path:
             return ()
         if node.kind == twigs.FACT and steps:
             steps[-1] = steps[-1]._replace(facts=(*steps[-1].facts, node.fact))
-        elif node.kind in (twigs.CHILD, twigs.BELOW):
-            steps.append(Step(node.kind == twigs.BELOW, node.tags))
+        elif node.kind in (twigs.CHILD, twigs.DESCENDANT):
+            steps.append(Step(node.kind == twigs.DESCENDANT, node.tags))
             last = number
         else:
             return ()

@@ -16,7 +16,7 @@ from amaranth.lib.memory import Memory
 from tamis.hardware.read import Twig
 from tamis.hardware.signals import EventBus, all_of, any_of
 from tamis.hardware.stacks import end_of
-from tamis.matching.engines.stacks.read import BELOW, CHILD, FACT, GROUP, NEVER
+from tamis.matching.engines.stacks.read import CHILD, DESCENDANT, FACT, GROUP, NEVER
 
 
 class Node(NamedTuple):
@@ -56,7 +56,7 @@ def root_of(twig: Twig) -> Node:
 
 def _at_document(node: Node) -> Node:
     """What a node asks of the document, which is no element and has no attributes."""
-    if node.kind in (CHILD, BELOW):
+    if node.kind in (CHILD, DESCENDANT):
         return node
     if node.kind != GROUP:
         return node._replace(kind=NEVER, tags=None, below=())
@@ -88,7 +88,7 @@ class TwigStacks(Elaboratable):
     def _number(self, node: Node) -> None:
         """Give the nodes about other elements a column, and the facts."""
         for below, _ in node.below:
-            if below.kind in (CHILD, BELOW):
+            if below.kind in (CHILD, DESCENDANT):
                 self._columns.setdefault(below, len(self._columns))
             elif below.kind == FACT:
                 self._facts.setdefault(below.fact, len(self._facts))
@@ -117,8 +117,8 @@ class TwigStacks(Elaboratable):
         m.d.comb += [port.addr.eq(row), port.data.eq(top), port.en.eq(push)]
         m.d.comb += reader.addr.eq(below)
         gathered = [
-            reader.data[column] | self._holds(node) | (self._found[column] & (node.kind == BELOW))
-            for node, column in self._columns.items()
+            reader.data[bit] | self._holds(node) | (self._found[bit] & (node.kind == DESCENDANT))
+            for node, bit in self._columns.items()
         ]
         with m.If(pop):
             m.d.sync += self._found.eq(Cat(gathered))
@@ -139,7 +139,7 @@ class TwigStacks(Elaboratable):
 
     def _passes(self, node: Node) -> Any:
         """Whether the element on top has what a node asks."""
-        if node.kind in (CHILD, BELOW):
+        if node.kind in (CHILD, DESCENDANT):
             return self._found[self._columns[node]]
         if node.kind == FACT:
             return self._shown[self._facts[node.fact]]

@@ -10,30 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from tamis.language import table as t
 from tamis.language.model import DESCEND, HERE, Axis, NameTest, NodeTest, Step
-from tamis.language.table import ANY as ANY_OF
-from tamis.language.table import (
-    BELOW,
-    COUNTED,
-    END,
-    FIRST,
-    ITSELF,
-    KIND_BITS,
-    KIND_MASK,
-    STEP,
-    TEST_SHIFT,
-    QueryTable,
-)
+from tamis.language.table import QueryTable
 
 Codes = tuple[int, ...]
 """A filter: for each step ``label << 1 | descends``."""
 
-ANY = 0
+WILDCARD = 0
 """The label of ``*``."""
 
 
 class Labels:
-    """What steps test elements for, each with a number, its *label*; ``*`` has ``ANY``.
+    """What steps test elements for, each with a number, its *label*; ``*`` has ``WILDCARD``.
 
     A name in a namespace is written ``{URI}local``; ``{URI}*`` is all names of a namespace.
 
@@ -46,7 +35,7 @@ class Labels:
 
     def __init__(self) -> None:
         self.names: list[str] = ["*"]
-        self._labels: dict[str, int] = {"*": ANY}
+        self._labels: dict[str, int] = {"*": WILDCARD}
 
     def of(self, name: str) -> int:
         """The label of a name."""
@@ -72,7 +61,7 @@ class Labels:
     def test(self, label: int) -> NameTest:
         """The test that a label stands for."""
         name = self.names[label]
-        if label == ANY:
+        if label == WILDCARD:
             return NameTest(None, None)
         namespace, closing, local = name[1:].rpartition("}") if name[0] == "{" else ("", "", name)
         return NameTest(namespace, None if closing and local == "*" else local)
@@ -126,7 +115,7 @@ class Labels:
         ]
         words = table.code.tolist()
         for start, end in pairwise(table.starts.tolist()):
-            if end > start and words[start] & KIND_MASK == ANY_OF:
+            if end > start and words[start] & t.KIND_MASK == t.ANY:
                 yield _union(words, start + 1, end - 1, labels)
             else:
                 is_even = (end - start) % 2 == 0  # as many END as STEP
@@ -136,11 +125,12 @@ class Labels:
 
 def _filter(steps: Sequence[int], labels: Sequence[int]) -> Codes | None:
     """A filter, of which these are the first half of the words: the others end the levels."""
-    below = (BELOW << KIND_BITS).bit_length() - 1
-    of_step = KIND_MASK | (ITSELF | FIRST | COUNTED) << KIND_BITS
-    if not steps or any(word & of_step != STEP for word in steps):
+    below = (t.DESCENDANT << t.KIND_BITS).bit_length() - 1
+    of_step = t.KIND_MASK | (t.SELF | t.FIRST | t.COUNTED) << t.KIND_BITS
+    if not steps or any(word & of_step != t.STEP for word in steps):
         return None
-    codes = tuple(labels[word >> KIND_BITS + TEST_SHIFT] << 1 | word >> below & 1 for word in steps)
+    test = t.KIND_BITS + t.TEST_SHIFT
+    codes = tuple(labels[word >> test] << 1 | word >> below & 1 for word in steps)
     return codes if min(codes) >= 0 else None  # a test without a label has -1
 
 
@@ -149,11 +139,12 @@ def _union(words: Sequence[int], start: int, end: int, labels: Sequence[int]) ->
     found: list[Codes] = []
     while start < end:
         steps = start
-        while words[steps] & KIND_MASK == STEP:
+        while words[steps] & t.KIND_MASK == t.STEP:
             steps += 1
         count = steps - start
         codes = _filter(words[start:steps], labels)
-        if codes is None or any(word & KIND_MASK != END for word in words[steps : steps + count]):
+        ends = words[steps : steps + count]
+        if codes is None or any(word & t.KIND_MASK != t.END for word in ends):
             return None
         found.append(codes)
         start = steps + count

@@ -191,7 +191,7 @@ class Lowering:
             number = self._strings.setdefault(literal.encode(), len(self._strings))
         else:  # -0 is 0 in all comparisons
             number = -1 - self._numbers.setdefault(float(literal) + 0.0, len(self._numbers))
-        return [t.ASKS | payload << t.KIND_BITS, t.LITERAL | number << t.KIND_BITS]
+        return [t.COMPARE | payload << t.KIND_BITS, t.LITERAL | number << t.KIND_BITS]
 
     # -- paths -----------------------------------------------------------------------------------
 
@@ -208,20 +208,20 @@ class Lowering:
         below = 0
         for step in steps:
             if step == m.DESCEND:
-                below = t.BELOW
+                below = t.DESCENDANT
             elif step != m.HERE:
                 if below and any(isinstance(each, m.Position) for each in step.predicates):
-                    levels.append((t.ITSELF | t.BELOW, m.DESCEND))
+                    levels.append((t.SELF | t.DESCENDANT, m.DESCEND))
                     below = 0
                 levels.append((_AXES[step.axis] | below, step))
                 below = 0
         if below:
-            levels.append((t.ITSELF | t.BELOW, m.DESCEND))
+            levels.append((t.SELF | t.DESCENDANT, m.DESCEND))
         if not levels and not asked:
             if not flags & t.MAIN:
                 self._items(m.Constant(True))
                 return
-            levels.append((t.ITSELF, m.HERE))
+            levels.append((t.SELF, m.HERE))
         for of_axis, step in levels:
             self._step(step, of_axis | flags | first_flags)
             first_flags = 0
@@ -245,9 +245,9 @@ _STEPS_TO_FIRST = 100
 _AXES = {
     m.Axis.CHILD: 0,
     m.Axis.ATTRIBUTE: 0,
-    m.Axis.DESCENDANT: t.BELOW,
-    m.Axis.SELF: t.ITSELF,
-    m.Axis.DESCENDANT_OR_SELF: t.ITSELF | t.BELOW,
+    m.Axis.DESCENDANT: t.DESCENDANT,
+    m.Axis.SELF: t.SELF,
+    m.Axis.DESCENDANT_OR_SELF: t.SELF | t.DESCENDANT,
 }
 
 

@@ -9,10 +9,10 @@ A query is a sequence of words, ``kind | payload << KIND_BITS``:
 ``ANY``     begins a group: one of the items in it holds
 ``NOT``     begins a group: not all in it hold
 ``END``     ends a level or group
-``ASKS``    compares the string value of the current level's node with the literal that follows;
+``COMPARE`` compares the string value of the current level's node with the literal that follows;
             payload: the operator's index in ``OPERATORS``, and from ``FUNCTION_SHIFT`` on the
             functions that are applied to the value first
-``LITERAL`` stands behind ``ASKS``; payload: n is string n, -1 - n is number n
+``LITERAL`` stands behind ``COMPARE``; payload: n is string n, -1 - n is number n
 ``NTH``     of the children of one parent that satisfy all items before it in this level, only the
             n-th passes; payload: n
 =========== ===================================================================================
@@ -20,19 +20,20 @@ A query is a sequence of words, ``kind | payload << KIND_BITS``:
 A level is true if one node satisfies all its items. The next step of a path is an item of the
 level, like a predicate. The flags of a step:
 
-=========== ===================================================================================
-``BELOW``   to descendants, as after ``//``; of an attribute: also to that of the context node
-``ITSELF``  to the context node; with ``BELOW`` to its descendants too
-``FIRST``   a path begins of which the value is asked, as ``string()`` has it: that of the first
-            node in the order of the document, or "" where there is none. Its steps are the last
-            items of the levels, and ``ASKS`` is the last item of the last one
-``COUNTED`` so is each step of a path whose nodes are counted; ``ASKS`` is about their number
-``MAIN``    the step is on the path that selects nodes. Other steps only test
-=========== ===================================================================================
+============== ================================================================================
+``DESCENDANT`` to descendants, as after ``//``; of an attribute: also to that of the context node
+``SELF``       to the context node; with ``DESCENDANT`` to its descendants too
+``FIRST``      a path begins of which the value is asked, as ``string()`` has it: that of the
+               first node in the order of the document, or "" where there is none. Its steps are
+               the last items of the levels, and ``COMPARE`` is the last item of the last one
+``COUNTED``    so is each step of a path whose nodes are counted; ``COMPARE`` is about their number
+``MAIN``       the step is on the path that selects nodes. Other steps only test
+============== ================================================================================
 
 So ``//a[b = 'x' or @c]/d`` is::
 
-    STEP a|BELOW|MAIN, ANY, STEP b, ASKS =, LITERAL 0, END, STEP @c, END, END, STEP d|MAIN, END, END
+    STEP a|DESCENDANT|MAIN, ANY, STEP b, COMPARE =, LITERAL 0, END, STEP @c, END, END,
+    STEP d|MAIN, END, END
 
 Most tests of a first node become positions: ``starts-with(b/c, 'x')`` has the words of
 ``b[c][1]/c[1][starts-with(., 'x')]``. ``FIRST`` is left for the others.
@@ -55,10 +56,10 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Int32, Int64, flat_indices, freeze, starts_of
 from tamis.language.model import NodeTest
 
-STEP, ALL, ANY, NOT, END, ASKS, LITERAL, NTH = range(8)
+STEP, ALL, ANY, NOT, END, COMPARE, LITERAL, NTH = range(8)
 KIND_BITS = 4
 KIND_MASK = (1 << KIND_BITS) - 1
-BELOW, ITSELF, FIRST, COUNTED, MAIN = 1, 2, 4, 8, 16
+DESCENDANT, SELF, FIRST, COUNTED, MAIN = 1, 2, 4, 8, 16
 TEST_SHIFT = 5
 NTH_MAX = (1 << 31 - KIND_BITS) - 1
 """The largest position; larger ones are taken for it."""
@@ -131,7 +132,7 @@ class QueryTable(NamedTuple):
 
         The content of a descendant-or-self step is read twice.
         """
-        kinds, both = self.kinds, BELOW | ITSELF
+        kinds, both = self.kinds, DESCENDANT | SELF
         is_twofold = (kinds == STEP) & (self.payloads & both == both)
         begun = np.cumsum((kinds <= NOT).astype(np.int64) - (kinds == END))
         depths, twofold = np.zeros((2, len(self)), np.int64)

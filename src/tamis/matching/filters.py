@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64, freeze, starts_of
 from tamis.documents.vocabulary import Vocabulary
-from tamis.language.filters import ANY, Codes, Labels, expanded_name
+from tamis.language.filters import WILDCARD, Codes, Labels, expanded_name
 from tamis.language.table import QueryTable
 from tamis.schema.prune import Pruner
 
@@ -81,7 +81,7 @@ class ElementLabels:
     """The labels of the elements of documents, by the names of a vocabulary that grows."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._labels = {name: label for label, name in enumerate(names) if label != ANY}
+        self._labels = {name: label for label, name in enumerate(names) if label != WILDCARD}
         self._vocabulary: Vocabulary | None = None
         self._own = self._of_namespace = np.zeros(0, np.int32)
 

@@ -48,7 +48,7 @@ class Question:
 
 
 def asked(table: QueryTable, asks: int, literal: int) -> Question:
-    """What the words ``ASKS`` and ``LITERAL`` ask of a string.
+    """What the words ``COMPARE`` and ``LITERAL`` ask of a string.
 
     Raises:
         Refused: they ask for a name, or a number of nodes.

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tamis.language.filters import ANY, Codes, Labels, is_open
+from tamis.language.filters import WILDCARD, Codes, Labels, is_open
 
 if TYPE_CHECKING:
     from tamis.schema.graph import ExpandedGraph, SchemaGraph
@@ -152,7 +152,7 @@ class Pruner:
     def _passing(self, code: int, reached: Reached) -> frozenset[str]:
         found = self._below(reached) if code & 1 else self._children(reached)
         name = self.labels.names[code >> 1]
-        if code >> 1 == ANY:
+        if code >> 1 == WILDCARD:
             return found
         if is_open(name):
             return frozenset(inner for inner in found if inner.startswith(name[:-1]))
@@ -161,7 +161,7 @@ class Pruner:
     def _said(self, code: int, reached: Reached) -> str:
         name, descends = self.labels.names[code >> 1], code & 1
         where = reached if isinstance(reached, str) else f"any of {', '.join(sorted(reached))}"
-        if code >> 1 == ANY:
+        if code >> 1 == WILDCARD:
             return f"nothing may stand in {where}"
         if is_open(name):
             return f"nothing of {name} is {'inside' if descends else 'a child of'} {where}"
@@ -327,8 +327,8 @@ def rewritten(codes: Sequence[int], existence_only: bool = False) -> Codes:
     descends = 0
     for code in codes:
         descends |= code & 1
-        if code >> 1 == ANY:
-            found.append(ANY)
+        if code >> 1 == WILDCARD:
+            found.append(WILDCARD)
         else:
             found.append(code | descends)
             descends = 0

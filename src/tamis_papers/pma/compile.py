@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, distinct, flat_indices, freeze, starts_of
 from tamis.core.kernel import ahocorasick
-from tamis.language.filters import ANY, Labels, is_open
+from tamis.language.filters import WILDCARD, Labels, is_open
 from tamis.language.model import Query
 from tamis.language.queries import Queries
 from tamis.matching.engine import refusal
@@ -130,7 +130,7 @@ def refuses(queries: Queries) -> dict[int, str]:
 
 def _of_labels(labels: set[int], names: Sequence[str], has_dtd: bool) -> str | None:
     """Why a filter with these labels cannot be run."""
-    if ANY in labels:
+    if WILDCARD in labels:
         if has_dtd:
             return "it has a * that would become too many filters: name elements, or another engine"
         return "it has a *, and there is no DTD that says what it may be: give one"

@@ -43,7 +43,7 @@ def refuses(queries: Queries) -> dict[int, str]:
 
 def _refuses_twig(twig: Twig) -> str | None:
     for node in twig[1:]:
-        if node.negated or node.kind not in (read.CHILD, read.BELOW):
+        if node.negated or node.kind not in (read.CHILD, read.DESCENDANT):
             return _NOT_A_TWIG.get(node.kind, _NOT_A_TWIG[read.GROUP])
         test = node.test
         if test is None or (test.local is None) != (test.namespace is None):
@@ -158,8 +158,8 @@ def _personality(
     return (
         tag
         | prefix << at.PREFIX_SHIFT
-        | (read.BELOW in below) << at.HAS_DESCENDANTS_SHIFT
+        | (read.DESCENDANT in below) << at.HAS_DESCENDANTS_SHIFT
         | (read.CHILD in below) << at.HAS_CHILDREN_SHIFT
-        | (node.kind == read.BELOW) << at.DESCENDS_SHIFT
+        | (node.kind == read.DESCENDANT) << at.DESCENDS_SHIFT
         | (not below) << at.LEAF_SHIFT
     )

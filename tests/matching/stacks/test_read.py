@@ -11,7 +11,7 @@ from tamis.matching.engine import reason_of
 from tamis.matching.engines.stacks import ENGINE, read
 from tests.support.bulk import read_in_bulk
 
-KINDS = {read.CHILD: "/", read.BELOW: "//", read.SELF: "self::", read.GROUP: "()"}
+KINDS = {read.CHILD: "/", read.DESCENDANT: "//", read.SELF: "self::", read.GROUP: "()"}
 
 
 def written(twig: read.Twig) -> str:

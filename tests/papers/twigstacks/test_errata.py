@@ -51,7 +51,7 @@ class Stacks:
         matched, carried, above = [0] * len(self.nodes), [0] * len(self.nodes), self.carried[-1]
         for node in range(len(self.nodes)):
             each = self.nodes[node]
-            descends = each.kind == read.BELOW
+            descends = each.kind == read.DESCENDANT
             prefix = (above if descends else self.matched[-1])[each.parent]
             matched[node] = int(bool(prefix) and self.passes(node, tag))
             if self.rule == "one bit" and descends:
@@ -66,7 +66,7 @@ class Stacks:
         matched, closed, latest = self.matched.pop(), self.reported.pop(), self.latest.pop()
         self.carried.pop()
         for node in range(1, len(self.nodes)):
-            descends = self.nodes[node].kind == read.BELOW
+            descends = self.nodes[node].kind == read.DESCENDANT
             below = self.children[node]
             held = all(closed[child] for child in below)
             if not below:

@@ -14,7 +14,7 @@ from tamis.core.arrays import Int64
 from tamis.core.kernel import called, inlined
 from tamis.core.kernel.record import int32s, int64s
 from tamis.documents.batch import ELEMENT, KIND_BITS
-from tamis.language.filters import ANY
+from tamis.language.filters import WILDCARD
 from tamis.transform import layout as base
 from tamis.transform.kernels import holds, node_passes, tests_before
 from tamis_papers.pathsharing import layout as at
@@ -346,7 +346,7 @@ def step_states(state: Int64, row: int, event: int, own: int, open: int) -> int:
         code = np.int64(codes[first + step])
         wanted = code >> 1
         states = open if code & 1 else own
-        is_named = wanted == ANY or wanted == label or wanted == of_all  # noqa: PLR1714
+        is_named = wanted == WILDCARD or wanted == label or wanted == of_all  # noqa: PLR1714
         if states >> step & 1 and is_named:
             passed = node_passes(state, event, tests) if tests != base.NONE else 1
             if passed < 0:

@@ -190,7 +190,7 @@ def separator(state: Int64) -> bool:
     data, position = uint8s(state, at.TASK.data), state[at.POSITION]
     if position < state[at.STOP] and data[position] == ord("/"):
         state[at.POSITION] += 1
-        state[at.FLAGS] = plain.BELOW
+        state[at.FLAGS] = plain.DESCENDANT
         state[at.STEPS] += 1
     return True
 

@@ -174,7 +174,7 @@ def asks_string(state: Int64, asked: int) -> bool:
 @inlined
 def asks(state: Int64, asked: int, literal: int) -> bool:
     """Write down that something is compared with a literal; always True."""
-    emit(state, plain.ASKS | asked << plain.KIND_BITS)
+    emit(state, plain.COMPARE | asked << plain.KIND_BITS)
     emit(state, plain.LITERAL | literal << plain.KIND_BITS)
     return True
 

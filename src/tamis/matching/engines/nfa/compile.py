@@ -15,7 +15,7 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.language import model as ast
 from tamis.language import table as t
-from tamis.language.filters import ANY, Labels, has_label
+from tamis.language.filters import WILDCARD, Labels, has_label
 from tamis.language.queries import Queries
 from tamis.language.table import QueryTable
 from tamis.matching.engine import Refused, refusal
@@ -181,7 +181,7 @@ class Conditions:
         kind = self._kind(place)
         if kind == t.STEP:
             return self._step(place, state)
-        if kind == t.ASKS:
+        if kind == t.COMPARE:
             question = asked(self.table, *self._words[place : place + 2])
             return self._number(ValueIs(OWN, question)), place + 2
         if kind != t.ANY:
@@ -209,20 +209,20 @@ class Conditions:
             raise Refused("it calls count()")
         if flags & t.FIRST:
             raise Refused("the first of several nodes is asked for, and they are not just children")
-        if flags & t.ITSELF:
+        if flags & t.SELF:
             return self._itself(place, state, flags, test)
         if is_attribute or test is ast.KindTest.TEXT:
             source = Source(ast.Axis.ATTRIBUTE, test) if is_attribute else TEXTS
             leaf, place = self._leaf(place + 1, source)
-            if flags & t.BELOW and leaf != NEVER:
-                below = self._inside(self._target(state, ANY, True), leaf)
+            if flags & t.DESCENDANT and leaf != NEVER:
+                below = self._inside(self._target(state, WILDCARD, True), leaf)
                 leaf = self._combined("or", [leaf, below])
             return leaf, place
         if not isinstance(test, ast.NameTest):
             raise Refused("it has a step to node()")
         if not has_label(test):
             raise Refused("it asks for a name in any namespace, or for all names in none")
-        target = self._target(state, self._labels.of_test(test), bool(flags & t.BELOW))
+        target = self._target(state, self._labels.of_test(test), bool(flags & t.DESCENDANT))
         stages, condition, place = self._level(place + 1, target)
         if not stages:
             return self._inside(target, condition), place
@@ -233,17 +233,17 @@ class Conditions:
     def _itself(self, place: int, state: int, flags: int, test: ast.NodeTest) -> tuple[int, int]:
         """The condition of a step to where it begins, and perhaps to what is inside."""
         if test is not ast.KindTest.NODE:
-            descends = flags & t.BELOW
+            descends = flags & t.DESCENDANT
             raise Refused(f"it has a {'descendant-or-self' if descends else 'self'}:: with a name")
         _, here, behind = self._level(place + 1, state)
-        if not flags & t.BELOW:
+        if not flags & t.DESCENDANT:
             return here, behind
         # What a child step leads on from is an element.
         following = self._words[place + 1]
         is_step = following & t.KIND_MASK == t.STEP
-        if not is_step or following >> t.KIND_BITS & t.ITSELF:
+        if not is_step or following >> t.KIND_BITS & t.SELF:
             raise Refused("a // leads to nodes of any kind")
-        below = self._target(state, ANY, True)
+        below = self._target(state, WILDCARD, True)
         _, inside, behind = self._level(place + 1, below)
         return self._combined("or", [here, self._inside(below, inside)]), behind
 
@@ -253,7 +253,7 @@ class Conditions:
         if self._kind(place) == t.NTH:
             nth = self._words[place] >> t.KIND_BITS
             place += 1
-        if self._kind(place) == t.ASKS:
+        if self._kind(place) == t.COMPARE:
             question = asked(self.table, *self._words[place : place + 2])
             place += 2
         if self._kind(place) == t.END:

@@ -14,7 +14,7 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s
 from tamis.core.kernel.table import add_pair, find_pair, pair
-from tamis.language.filters import ANY
+from tamis.language.filters import WILDCARD
 from tamis.matching.engines.nfa import layout as at
 
 # -- filters become states: what is there already is shared ---------------------------------------
@@ -53,7 +53,7 @@ def state_behind(counts: Int64, records: Int32, table: Int64, state: int, code: 
             origin = add_state(counts, records, state, -1)
             records[state * at.RECORD + at.BELOW] = origin
     label = code >> 1
-    if label == ANY:
+    if label == WILDCARD:
         target = np.int64(records[origin * at.RECORD + at.STAR])
         if target < 0:
             target = add_state(counts, records, state, code)

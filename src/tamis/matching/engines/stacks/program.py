@@ -268,7 +268,7 @@ def _arrays_of(nodes: _Nodes, group_slots: Int64, twigs: Words, facts: Bits) -> 
         unasked=~asked,
         negations=negations,
         negated=negated,
-        below=_row_of(nodes, nodes.kind == read.BELOW, BLOCK * slots),
+        below=_row_of(nodes, nodes.kind == read.DESCENDANT, BLOCK * slots),
         owns=owns,
         own=own,
         twigs=twigs,

@@ -16,10 +16,10 @@ from tamis.language.table import QueryTable
 from tamis.matching.engine import Refused, refusal
 from tamis.matching.strings import Question, asked
 
-CHILD, BELOW, SELF, GROUP, FACT, NEVER = range(6)
-"""Kinds of nodes. CHILD, BELOW: about a child or a descendant of its parent's element; SELF: about
-the same element. GROUP: its children are about the same element, or the document. FACT: a fact is
-true of the element. NEVER: it never holds.
+CHILD, DESCENDANT, SELF, GROUP, FACT, NEVER = range(6)
+"""Kinds of nodes. CHILD, DESCENDANT: about a child or a descendant of its parent's element; SELF:
+about the same element. GROUP: its children are about the same element, or the document. FACT: a
+fact is true of the element. NEVER: it never holds.
 """
 NODES_MAX = 512
 """Nodes of a twig."""
@@ -44,7 +44,7 @@ class Node(NamedTuple):
 
     Attributes:
         parent: an earlier node; the first node stands for the document, and is its own parent.
-        test: of the element's name, for CHILD, BELOW and SELF.
+        test: of the element's name, for CHILD, DESCENDANT and SELF.
         fact: for FACT.
     """
 
@@ -152,7 +152,7 @@ def _of_words(words: list[int], table: QueryTable) -> Twig:
         place += 1
         if kind == t.END:
             parent, negated = open_nodes.pop()
-        elif kind == t.ASKS:
+        elif kind == t.COMPARE:
             _add_own(twig, parent, negated, asked(table, *words[first : place + 1]))
             place += 1
         elif kind == t.STEP:
@@ -161,7 +161,7 @@ def _of_words(words: list[int], table: QueryTable) -> Twig:
             if payload & t.FIRST:
                 raise Refused("the first of several nodes is asked for")
             leaf = table.tests[payload >> t.TEST_SHIFT]
-            is_leaf = leaf[0] or (leaf[1] is ast.KindTest.TEXT and not payload & t.ITSELF)
+            is_leaf = leaf[0] or (leaf[1] is ast.KindTest.TEXT and not payload & t.SELF)
             if is_leaf:
                 place = _end_of(words, first)
                 _add_leaf(twig, parent, words[first:place], table, negated)
@@ -199,11 +199,11 @@ _POSITION = "it asks for a position, or for the first of several nodes"
 
 def _check_step(flags: int, test: ast.NodeTest, rest: list[int]) -> None:
     """Refuse steps to elements that no node says; ``rest`` are the words from the step on."""
-    if flags & t.ITSELF and flags & t.BELOW:
+    if flags & t.SELF and flags & t.DESCENDANT:
         if any(word & t.KIND_MASK == t.NTH for word in rest):
             raise Refused(_POSITION)
         raise Refused("it has descendant-or-self:: that is not just //")
-    if not isinstance(test, ast.NameTest) and not (flags & t.ITSELF and test is ast.KindTest.NODE):
+    if not isinstance(test, ast.NameTest) and not (flags & t.SELF and test is ast.KindTest.NODE):
         raise Refused("it has a step to node(), or self::text()")
 
 
@@ -211,12 +211,12 @@ def _node_of(flags: int, test: ast.NodeTest, parent: int, negated: bool) -> Node
     """The node of a step to elements."""
     if not isinstance(test, ast.NameTest):
         return Node(parent, GROUP, negated)
-    kind = SELF if flags & t.ITSELF else BELOW if flags & t.BELOW else CHILD
+    kind = SELF if flags & t.SELF else DESCENDANT if flags & t.DESCENDANT else CHILD
     return Node(parent, kind, negated, test)
 
 
 def _add_leaf(twig: Twig, parent: int, words: list[int], table: QueryTable, negated: bool) -> None:
-    """Add that an element, or with ``BELOW`` one inside too, has an attribute or a text node."""
+    """Add that an element, or with ``DESCENDANT`` one inside, has an attribute or a text node."""
     flags = words[0] >> t.KIND_BITS
     axis = ast.Axis.ATTRIBUTE if table.tests[flags >> t.TEST_SHIFT][0] else ast.Axis.CHILD
     test = table.tests[flags >> t.TEST_SHIFT][1]
@@ -224,16 +224,16 @@ def _add_leaf(twig: Twig, parent: int, words: list[int], table: QueryTable, nega
     kinds = [word & t.KIND_MASK for word in words]
     if t.NTH in kinds:
         raise Refused(_POSITION)
-    if kinds == [t.STEP, t.ASKS, t.LITERAL, t.END]:
+    if kinds == [t.STEP, t.COMPARE, t.LITERAL, t.END]:
         question = asked(table, *words[1:3])
     elif kinds not in ([t.STEP, t.END], [t.STEP, t.ANY, t.END, t.END]):
         if t.STEP in kinds[1:]:
             raise Refused("a step goes on from an attribute or a text node")
         raise Refused("an attribute or a text node has a predicate")
     never = t.ANY in kinds
-    if flags & t.BELOW:
+    if flags & t.DESCENDANT:
         parent, negated = _append(twig, Node(parent, GROUP, not negated)), True
-        below = _append(twig, Node(parent, BELOW, True, ANY_ELEMENT))
+        below = _append(twig, Node(parent, DESCENDANT, True, ANY_ELEMENT))
         _add_fact(twig, below, Fact(axis, test, question), False, never)
     _add_fact(twig, parent, Fact(axis, test, question), negated, never)
 

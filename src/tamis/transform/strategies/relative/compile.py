@@ -10,7 +10,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from tamis.language.filters import ANY, Labels
+from tamis.language.filters import WILDCARD, Labels
 from tamis.matching.engines.nfa.states import Nfa
 from tamis.transform.constants import ConstantIndex, PairTable, Rows, Slabs
 from tamis.transform.layout import EQUAL, LEAF, LEAF_OPERATOR, NONE, SOURCE
@@ -33,7 +33,7 @@ class Building:
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
         self.nfa = Nfa()
-        self.any_state = self.nfa.step(0, ANY << 1 | 1)
+        self.any_state = self.nfa.step(0, WILDCARD << 1 | 1)
         self.nfa.watch([self.any_state])
         self.constants = ConstantIndex()
         self.selections = 0

@@ -77,7 +77,7 @@ def pruned(table: QueryTable, pruner: Pruner) -> tuple[QueryTable, Int32]:
     def word(step: int) -> int:
         test = (False, pruner.labels.test(step >> 1))
         number = numbers_of_tests.setdefault(test, len(numbers_of_tests))
-        flags = number << t.TEST_SHIFT | t.MAIN | (t.BELOW if step & 1 else 0)
+        flags = number << t.TEST_SHIFT | t.MAIN | (t.DESCENDANT if step & 1 else 0)
         return t.STEP | flags << t.KIND_BITS
 
     for number, filters in enumerate(pruner.labels.each(table)):
@@ -125,7 +125,7 @@ def _suspects(table: QueryTable) -> Int64:
     kinds, payloads = table.kinds, table.payloads
     functions = t.NAME | t.LOCAL_NAME | t.COUNT
     is_suspect = (kinds == t.STEP) & (payloads & t.FIRST != 0)
-    is_suspect |= (kinds == t.ASKS) & (payloads >> t.FUNCTION_SHIFT & functions != 0)
+    is_suspect |= (kinds == t.COMPARE) & (payloads >> t.FUNCTION_SHIFT & functions != 0)
     is_suspect |= (kinds == t.NTH) & (payloads > COUNT_MAX)
     lengths = np.append(np.diff(table.string_starts), 0)
     is_string = (kinds == t.LITERAL) & (payloads >= 0)
@@ -149,7 +149,7 @@ def _refusals(words: list[int], table: QueryTable) -> Iterator[str]:
             yield "nodes at a position are counted"
         elif kind == t.NTH and payload > COUNT_MAX:
             yield f"a position is over {COUNT_MAX}"
-        elif kind == t.ASKS:
+        elif kind == t.COMPARE:
             yield from _refusals_of_asked(payload, table.literal(behind))
 
 
@@ -175,7 +175,7 @@ def locates(words: Sequence[int]) -> bool:
     >>> [locates(Queries.of([parse(path)]).words(0)) for path in paths]
     [True, False, False]
     """
-    of_step = t.KIND_MASK | (t.MAIN | t.ITSELF) << t.KIND_BITS
+    of_step = t.KIND_MASK | (t.MAIN | t.SELF) << t.KIND_BITS
     step = t.STEP | t.MAIN << t.KIND_BITS
     steps = [word for word in words if word & t.KIND_MASK not in (t.END, t.ANY)]
     return bool(steps) and all(word & of_step == step for word in steps)

@@ -79,7 +79,7 @@ def end_of(code: Int32, place: int) -> int:
         elif kind <= words.NOT:
             depth += 1
         if depth == 0:
-            return place + (kind == words.ASKS)
+            return place + (kind == words.COMPARE)
 
 
 @called
@@ -100,7 +100,7 @@ def add_items(state: Int64, start: int, end: int, query: int) -> None:
             word = np.int64(code[place])
             if kind == words.STEP:
                 begin_step(state, word)
-            elif kind == words.ASKS:
+            elif kind == words.COMPARE:
                 ask(state, word >> words.KIND_BITS, np.int64(code[place + 1]) >> words.KIND_BITS)
             elif kind == words.NTH:
                 add_position(state, word >> words.KIND_BITS)
@@ -145,7 +145,7 @@ def outer_levels(code: Int32, place: int, end: int) -> int:
 def is_outer(word: int) -> bool:
     """Whether a step may lead on to where a query is accepted."""
     flags = word >> words.KIND_BITS
-    is_self = flags & words.ITSELF and not flags & words.BELOW
+    is_self = flags & words.SELF and not flags & words.DESCENDANT
     return word & words.KIND_MASK == words.STEP and not is_self and not flags & words.COUNTED
 
 
@@ -214,15 +214,15 @@ def begin_step(state: Int64, word: int) -> None:
     levels = int32s(state, at.TABLES.levels)
     flags = word >> words.KIND_BITS
     test = np.int64(int32s(state, at.TABLES.tests_of_words)[flags >> words.TEST_SHIFT])
-    if not flags & words.ITSELF:
+    if not flags & words.SELF:
         if state[at.LEVEL] > 0 and not flags & words.COUNTED:
             levels[top(state) + LEADS] = 1
         begin(state, word)
-        go(state, flags & words.BELOW, test)
+        go(state, flags & words.DESCENDANT, test)
         return
     begin(state, word)
     here = rows.is_itself(state, state[at.NODE], test)
-    if here == at.FALSE and not flags & words.BELOW:
+    if here == at.FALSE and not flags & words.DESCENDANT:
         state[at.PLACE] = end_of(int32s(state, at.TABLES.code), state[at.PLACE] - 1)
         state[at.LEVEL] -= 1
         push(state, here)
@@ -232,7 +232,7 @@ def begin_step(state: Int64, word: int) -> None:
             push(state, here)
         begin_below(state)
         return
-    if flags & words.BELOW:
+    if flags & words.DESCENDANT:
         levels[top(state) + PASS] = ITSELF_PASS
         if here != at.TRUE:  # then it is a fact of what is around
             state[at.OUTER] = min(state[at.OUTER], state[at.LEVEL] - 1)
@@ -261,10 +261,10 @@ def begin_below(state: Int64) -> None:
     flags = np.int64(levels[row + BEGUN]) >> words.KIND_BITS
     test = np.int64(int32s(state, at.TABLES.tests_of_words)[flags >> words.TEST_SHIFT])
     is_step = code[place] & words.KIND_MASK == words.STEP
-    leads_on = is_step and not code[place] >> words.KIND_BITS & (words.ITSELF | words.COUNTED)
+    leads_on = is_step and not code[place] >> words.KIND_BITS & (words.SELF | words.COUNTED)
     if leads_on and rows.kind_of(state, test) == at.ANY_CHILD:
         test = rows.add_test(state, at.ELEMENT, -1, -1)  # only elements have children
-    go(state, words.BELOW, test)
+    go(state, words.DESCENDANT, test)
 
 
 @called
@@ -272,7 +272,7 @@ def read_leaves(state: Int64) -> None:
     """Note what has to be read where the innermost level may be at text or a comment."""
     levels, row = int32s(state, at.TABLES.levels), top(state)
     flags = np.int64(levels[row + BEGUN]) >> words.KIND_BITS
-    has_moved = not flags & words.ITSELF or levels[row + PASS] == BELOW_PASS
+    has_moved = not flags & words.SELF or levels[row + PASS] == BELOW_PASS
     leads = levels[row + LEADS] and not levels[row + POSITIONS]
     kind = rows.kind_of(state, rows.test_of(state, state[at.NODE]))
     if has_moved and not leads and kind == at.ANY_CHILD:
@@ -313,16 +313,16 @@ def end_step(state: Int64, flags: int) -> bool:
     elif levels[row + POSITIONS]:
         pending[first] = at_position(state, holds, first, np.int64(levels[row + POSITIONS]))
     elif which == BELOW_PASS:
-        pending[first + 1] = rows.add_derived(state, node, words.BELOW, holds)
+        pending[first + 1] = rows.add_derived(state, node, words.DESCENDANT, holds)
         pending[first] = some_hold(state, first, first + 2)
-    elif flags & words.ITSELF:
+    elif flags & words.SELF:
         pending[first] = holds
         if which == ITSELF_PASS:
             state[at.HELD] = first + 1
             begin_below(state)
             return True
     else:
-        pending[first] = rows.add_derived(state, node, flags & words.BELOW, holds)
+        pending[first] = rows.add_derived(state, node, flags & words.DESCENDANT, holds)
     return False
 
 
