@@ -47,7 +47,7 @@ def projection_of(table: QueryTable) -> Projection:
             elif test is ast.KindTest.NODE and _reads_leaves(payload, words[place + 1]):
                 texts.add(around)
                 misc = True
-        elif kind == t.ASKS:
+        elif kind == t.COMPARE:
             functions = payload >> t.FUNCTION_SHIFT
             prefixes |= functions & t.NAME > 0
             if not functions & (t.NAME | t.LOCAL_NAME | t.COUNT):
@@ -69,9 +69,9 @@ def _reads_leaves(flags: int, following: int) -> bool:
 
     Only elements have children and attributes: ``//node()/b`` need not see other nodes.
     """
-    of_step = following >> t.KIND_BITS & (t.ITSELF | t.FIRST | t.COUNTED & ~flags)
+    of_step = following >> t.KIND_BITS & (t.SELF | t.FIRST | t.COUNTED & ~flags)
     leads_on = following & t.KIND_MASK == t.STEP and not of_step
-    return not leads_on and flags & (t.ITSELF | t.BELOW) != t.ITSELF
+    return not leads_on and flags & (t.SELF | t.DESCENDANT) != t.SELF
 
 
 def expression_reading(operand: Operand) -> ast.Expression:

@@ -97,7 +97,7 @@ class _Twig:
             elif kind == t.END:
                 self._behind[begun.pop()] = place + 1
             elif kind != t.LITERAL:
-                self._behind[place] = place + 1 + (kind == t.ASKS)
+                self._behind[place] = place + 1 + (kind == t.COMPARE)
                 if kind == t.NTH:
                     self._counted.add(begun[-1])
 
@@ -187,7 +187,7 @@ class _Twig:
         for code in codes:
             test = False, self.pruner.labels.test(code >> 1)
             number = self._tests.setdefault(test, len(self._tests))
-            below = t.BELOW if code & 1 else 0
+            below = t.DESCENDANT if code & 1 else 0
             yield t.STEP | (number << t.TEST_SHIFT | flags | below) << t.KIND_BITS
             flags &= t.COUNTED
 
@@ -206,9 +206,9 @@ def _code_of(word: int, table: QueryTable, labels: Labels) -> int:
     """The code of a step to children or descendants that a filter may have; -1 for others."""
     flags = word >> t.KIND_BITS
     is_attribute, test = table.tests[flags >> t.TEST_SHIFT]
-    if is_attribute or flags & t.ITSELF or not has_label(test):
+    if is_attribute or flags & t.SELF or not has_label(test):
         return -1
-    return labels.of_test(test) << 1 | (flags & t.BELOW > 0)
+    return labels.of_test(test) << 1 | (flags & t.DESCENDANT > 0)
 
 
 # -- consistency -----------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def failure_of(table: QueryTable, number: int, pruner: Pruner) -> str | None:
         if kind == t.END:
             begun.pop()
             begun[-1][2].append(_joined_reason(of_kind, reasons))
-        elif kind == t.ASKS:
+        elif kind == t.COMPARE:
             reasons.append(None)
         elif kind == t.STEP and reached is not None:
             code = _code_of(word, table, pruner.labels)
