@@ -328,6 +328,49 @@ def test_a_set_is_compacted_though_a_merge_ends_meanwhile() -> None:
     assert (stats.segments, stats.newest, stats.removed) == (1, 0, 0)
 
 
+def test_one_thread_merges_at_a_time() -> None:
+    """More is due when the thread of the last merge has said that it ends, and has not ended."""
+    live = Words()
+    threads: list[threading.Thread] = []  # one for each merge
+    compile, lock = live._compile, live._lock
+
+    def compile_beside(old: Any, new: Any) -> Any:
+        if (thread := threading.current_thread()).name == "tamis-merge" and not new:
+            threads.append(thread)
+            if thread is not threads[0]:
+                threads[0].join()
+        return compile(old, new)
+
+    def add_three() -> None:
+        live.add_many(dict.fromkeys(range(len(live), len(live) + 3), "a"))
+        live.snapshot()
+
+    class Watched:
+        """The lock of the set, which the thread has released when it goes on to its end."""
+
+        def __enter__(self) -> None:
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            is_merger = threading.current_thread().name == "tamis-merge"
+            has_said = is_merger and live._merger is None
+            lock.release()
+            if has_said and not has_added.is_set():
+                has_added.set()
+                add_three()
+                is_due.set()
+
+    has_added, is_due = threading.Event(), threading.Event()
+    live._compile, live._lock = compile_beside, Watched()  # type: ignore[method-assign,assignment]
+    add_three()
+    add_three()
+    assert is_due.wait(60)
+    if (merger := live._merger) is not None:
+        merger.join()
+    assert list(live.ids) == list(range(9))
+    assert (len(threads), live.stats().segments) == (2, 1)
+
+
 def test_who_reads_a_version_matches_by_it() -> None:
     seen: list[tuple[int, int]] = []
 

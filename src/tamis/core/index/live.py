@@ -398,18 +398,19 @@ class LiveSet(ABC, Generic[E, C, S]):
                 self._merger.start()
 
     def _merge(self) -> None:
-        while self._merging:
+        merging = self._merging  # after the last merge, that may be of the next thread
+        while merging:
             try:
-                compiled = self._compile(self._merging, ())
+                compiled = self._compile(merging, ())
             except Exception:  # the set is as right as it was
                 log.exception("segments of a live set cannot be merged")
                 self._merging = ()
                 return
             with self._lock:
-                if self._replace(self._merging, (), compiled):
+                if self._replace(merging, (), compiled):
                     self._snapshot = None
-                self._merging = _due(self._segments)
-                if not self._merging:
+                merging = self._merging = _due(self._segments)
+                if not merging:
                     self._merger = None
 
     def __len__(self) -> int:
