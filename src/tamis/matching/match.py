@@ -57,7 +57,9 @@ class Match(Matched[DocumentError]):
 
     @property
     def failed(self) -> Mapping[SubscriptionId, LxmlEvaluationError]:
-        failed = self._matches.failed.get(self._number, {})
+        failed = self._matches.failed.get(self._number)
+        if not failed:
+            return {}
         ids = self._ids.take(np.array(list(failed), np.int32))
         return dict(zip(ids, failed.values(), strict=True))
 
