@@ -1,6 +1,8 @@
 """Live subscriptions: whatever the changes, the same answers as the same set compiled anew."""
 
+import gc
 import pickle
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -246,3 +248,16 @@ def test_an_answer_says_the_version_that_it_is_of(live: Any, answer: Any, expres
     after = answer(live)
     assert (before.version, after.version, len(before), len(after)) == (0, live.version, 1, 0)
     assert live.version == live.snapshot().version == 2
+
+
+def test_a_match_that_is_kept_keeps_no_program() -> None:
+    live = tamis.Matcher({"x": "//a"})
+    kept = live.match("<a/>")
+    program = weakref.ref(live.snapshot()._batches._programs[0])
+    live.update({"x": "//b", "y": "//a"})
+    live.match("<a/>")
+    live.compiled()
+    live.match("<a/>")
+    gc.collect()
+    assert program() is None
+    assert list(kept) == ["x"]

@@ -20,8 +20,8 @@ class Searcher(MemoryUser, Protocol):
     def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event.
 
-        Document n of the result is event n of the batch, and members of sets are numbers of owners;
-        ``subscribers`` is None, and ``errors`` empty: errors are the batch's.
+        Document n of the result is event n of the batch, and members of sets are numbers of owners.
+        Errors are the batch's.
         """
 
 

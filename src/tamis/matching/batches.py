@@ -108,7 +108,7 @@ class Programs:
         """The same, which no document filled a cache of."""
         return Programs(self.subscriptions, self.subscribers, self.assignments)
 
-    def taken(self, vocabulary: Vocabulary, cache_bytes: int) -> Worker:
+    def take_worker(self, vocabulary: Vocabulary, cache_bytes: int) -> Worker:
         """A worker for one thread, with the caches that earlier documents filled.
 
         One that met the vocabulary last is taken if there is one: it knows its names. Whoever took
@@ -156,15 +156,15 @@ class BatchMatcher:
         self._of_records: Vocabulary | None = None  # what the last records were parsed with
         self._programs = [segment.compiled for segment in segments]
         self._queries = [0]  # the number of each segment's first query
+        self._firsts: list[int] = []  # and of that of each assignment
         subscribers: list[Subscribers] = []
         size = 0
         for programs, segment in zip(self._programs, segments, strict=True):
             projection |= programs.projection
             subscribers += [each.within(size, segment.is_removed) for each in programs.answered]
             size += len(programs.ids)
-            for assignment, program in programs.assignments:
-                numbers = assignment.numbers + np.int32(self._queries[-1])
-                self.assignments.append((assignment._replace(numbers=numbers), program))
+            self.assignments += programs.assignments
+            self._firsts += [self._queries[-1]] * len(programs.assignments)
             self._queries.append(self._queries[-1] + len(programs.subscribers.starts) - 1)
         is_whole = len(segments) == 1 and segments[0].is_removed is None
         self.ids = self._programs[0].ids if is_whole else SnapshotIds(segments)
@@ -229,9 +229,8 @@ class BatchMatcher:
             parsers = self.parsers.pop()
         except IndexError:
             parsers = {}
-        parser = parsers.get(projection)
-        if parser is None:
-            parser = parsers[projection] = Parser(Vocabulary(), projection, self.limits)
+        parser = parsers.pop(projection, None) or Parser(Vocabulary(), projection, self.limits)
+        parsers[projection] = parser  # the last one: it was used last
         return parser, parsers
 
     def _put_back(self, parsers: dict[Projection, Parser]) -> None:
@@ -278,7 +277,7 @@ class BatchMatcher:
         batch, errors, vocabulary = parsed
         found: list[MatchSet] = []
         for programs in self._programs:
-            worker = programs.taken(vocabulary, self.limits.cache_bytes)
+            worker = programs.take_worker(vocabulary, self.limits.cache_bytes)
             for searcher in worker.searchers:
                 found.append(searcher.match(batch, vocabulary, nodes, sources))
             programs.workers.append(worker)
@@ -286,7 +285,10 @@ class BatchMatcher:
         if nodes is not None and excerpts is not None:
             from tamis.matching.selection import BatchNodes, EngineResult  # noqa: PLC0415 - few ask
 
-            assignments = (assignment for assignment, _ in self.assignments)
+            assignments = (
+                assignment._replace(numbers=assignment.numbers + np.int32(first))
+                for (assignment, _), first in zip(self.assignments, self._firsts, strict=True)
+            )
             results, bounds = list(map(EngineResult, assignments, found)), (values, self.limits)
             located = BatchNodes(
                 nodes, *bounds, batch, vocabulary, excerpts, results, self.query_number

@@ -43,7 +43,8 @@ class Searcher(MemoryUser, Protocol):
         """Which queries are true of which documents.
 
         Args:
-            batch: parsed with ``vocabulary``, and at least the program's projection.
+            batch: parsed with ``vocabulary``, and at least the program's projection. Its arrays may
+                be used again for other documents afterwards, unless nodes are asked for.
             nodes: which occurrences to record, by an engine that can: at least these.
             sources: the bytes of the documents, for an engine that parses them itself.
         """

@@ -144,3 +144,39 @@ def test_errors_and_failures() -> None:
     with pytest.raises(MalformedDocument):
         matches.count(1)
     assert list(Matches[MalformedDocument].of_error(error).each()) == [[]]
+
+
+def test_documents_that_are_not_there() -> None:
+    matches: Matches[MalformedDocument] = Matches(
+        Listing([Subscribers()], None, 2), [match_set([np.array([0]), np.array([1])])]
+    )
+    for number in (-1, 2, 10**7):
+        with pytest.raises(IndexError):
+            matches.numbers(number)
+    for first in (-1, 3):
+        with pytest.raises(IndexError):
+            matches.lists(first)
+    assert matches.lists(2)[0].tolist() == [0]
+
+
+def test_arrays_of_other_types() -> None:
+    """An engine of another package may have made them; the kernel would read nonsense."""
+    found = match_set([np.array([0])])
+    listing = Listing([Subscribers()], None, 2)
+    with pytest.raises(TypeError):
+        Matches(listing, [found._replace(members=found.members.astype(np.int64))]).count(0)
+
+
+def test_a_query_without_subscribers() -> None:
+    some = Subscribers(np.array([0, 2, 2, 3]), np.array([0, 1, 2], np.int32))
+    only = some.only(np.array([0, 1], np.int32))
+    assert [only.numbers_of(query) for query in range(2)] == [[0, 1], []]
+
+
+def test_very_many_matches() -> None:
+    """More than the room that there is, of one document."""
+    size = 3 << 20
+    found = match_set([np.arange(5), np.arange(size), np.arange(size, step=7)])
+    matches: Matches[MalformedDocument] = Matches(Listing([Subscribers()], None, size), [found])
+    assert [matches.count(number) for number in range(3)] == [5, size, -(-size // 7)]
+    assert np.array_equal(matches.numbers(1), np.arange(size))

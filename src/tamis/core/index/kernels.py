@@ -1,8 +1,8 @@
 """Kernels that list the subscriptions of documents, from the sets that engines found.
 
 Numbers are marked in a bitmap, of which a second one says what words have any; so they come out
-ascending and each once, and a document with few matches takes no longer for there being millions of
-subscriptions. :mod:`.matches` calls this.
+ascending and each once, and a document with few matches costs one word for each 4,096 subscriptions
+that there are. :mod:`.matches` calls this.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Part(NamedTuple):
     is_removed: Bytes
 
 
-NEXT, END, BEGUN, MOST, LISTED, WAITING, PARTS, NUMBERS = range(8)
+NEXT, END, FIRST, MOST, LISTED, MARKED, PARTS, NUMBERS = range(8)
 """The document that is next; behind the last one; the first one; the numbers after which no other
 document is listed; how many are listed; how many are marked; the parts."""
 WORK, FIRST_PART = lay_out(NUMBERS, Work)
@@ -116,11 +116,11 @@ def mark_document(state: Int64, part: int, document: int) -> None:
             for index in range(-1 - member, np.int64(members[at])):
                 new += mark_query(own, first_number, np.int64(sliced[index]))
             at += 1
-    state[WAITING] += new
+    state[MARKED] += new
 
 
 @called
-def take(state: Int64) -> None:
+def list_marked(state: Int64) -> None:
     """List what is marked, and clear the marks."""
     marked, used = uint64s(state, WORK.marked), uint64s(state, WORK.used)
     numbers, listed = int32s(state, WORK.numbers), state[LISTED]
@@ -143,13 +143,13 @@ def take(state: Int64) -> None:
 def list_documents(state: Int64) -> int:
     """List documents until there are ``MOST`` numbers; a field where an array is full."""
     starts = int64s(state, WORK.starts)
-    while state[NEXT] < state[END] and (state[LISTED] < state[MOST] or state[NEXT] == state[BEGUN]):
+    while state[NEXT] < state[END] and (state[LISTED] < state[MOST] or state[NEXT] == state[FIRST]):
         for part in range(state[PARTS]):
             mark_document(state, FIRST_PART + part * PART_SIZE, state[NEXT])
-        if state[LISTED] + state[WAITING] > len(int32s(state, WORK.numbers)):
+        if state[LISTED] + state[MARKED] > len(int32s(state, WORK.numbers)):
             return WORK.numbers  # the same marks are set again
-        take(state)
-        state[WAITING] = 0
+        list_marked(state)
+        state[MARKED] = 0
         state[NEXT] += 1
-        starts[state[NEXT] - state[BEGUN]] = state[LISTED]
+        starts[state[NEXT] - state[FIRST]] = state[LISTED]
     return 0

@@ -21,6 +21,7 @@ from tamis.core.errors import (
     UnknownSubscription,
     UsageError,
 )
+from tamis.core.index.columns import WrittenIds
 from tamis.core.index.segments import Identified, Segment, SnapshotIds
 
 log = logging.getLogger("tamis.core.index.live")
@@ -277,17 +278,19 @@ class LiveSet(ABC, Generic[E, C, S]):
         """Those of some ids that are there."""
         if len(ids) < _BULK_MIN:
             return [id for id in ids if self._find(id) is not None]
-        is_taken = np.array([id in self._new for id in ids])
+        is_taken, wanted = np.array([id in self._new for id in ids]), WrittenIds.of(ids)
         for segment in self._segments:
-            is_taken |= segment.has(ids)
+            is_taken |= segment.find_many(wanted) >= 0
         return [ids[index] for index in np.flatnonzero(is_taken).tolist()]
 
     def _remove(self, ids: Sequence[SubscriptionId]) -> None:
         """Remove subscriptions that are there."""
         old = [id for id in ids if self._new.pop(id, None) is None]
+        wanted = WrittenIds.of(old) if len(old) >= _BULK_MIN else None
         for place, segment in enumerate(self._segments if old else ()):
-            numbers = [number for id in old if (number := segment.find(id)) >= 0]
-            if numbers:
+            found = segment.find_many(wanted) if wanted else np.array(list(map(segment.find, old)))
+            numbers = found[found >= 0]
+            if len(numbers):
                 self._segments[place] = segment.without(numbers)
 
     def _changed(self) -> None:
@@ -327,7 +330,10 @@ class LiveSet(ABC, Generic[E, C, S]):
             return snapshot
 
     def compiled(self) -> C:
-        """The present subscriptions, compiled together: what can be saved."""
+        """The present subscriptions, compiled together: what can be saved.
+
+        Matches of changes since the last snapshot wait for it.
+        """
         with self._compiling:
             while True:
                 before, new = self._present()
@@ -383,7 +389,7 @@ class LiveSet(ABC, Generic[E, C, S]):
                 stale.append(entry.id)
         result = Segment(compiled)
         if stale:
-            result = result.without([compiled.ids.find(id) for id in stale])
+            result = result.without(compiled.ids.find_many(WrittenIds.of(stale)))
         self._segments[place : place + len(old)] = [result]
         return True
 
@@ -402,9 +408,11 @@ class LiveSet(ABC, Generic[E, C, S]):
         while merging:
             try:
                 compiled = self._compile(merging, ())
+                compiled.ids.make_index()  # before the lock is held, which matches wait for
             except Exception:  # the set is as right as it was
                 log.exception("segments of a live set cannot be merged")
-                self._merging = ()
+                with self._lock:
+                    self._merging, self._merger = (), None
                 return
             with self._lock:
                 if self._replace(merging, (), compiled):

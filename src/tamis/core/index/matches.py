@@ -22,6 +22,9 @@ from tamis.core.kernel.state import State, zeros
 
 LISTED_TOGETHER = 1 << 14
 """Documents are listed together until they have so many matches."""
+KEPT_MAX = 1 << 20
+"""A state that listed more is not used again."""
+_DTYPES = [np.dtype(item) for item in (np.int64, np.int32, np.int64, np.int32, np.int32)]
 _NO_STARTS, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)
 _NONE_REMOVED = np.zeros(0, np.bool_)
 freeze(_NO_STARTS, _NO_NUMBERS, _NONE_REMOVED)
@@ -65,7 +68,8 @@ class Subscribers(NamedTuple):
             numbers = numbers[flat_indices(starts[queries], sizes)]
             starts = starts_of(sizes)
             freeze(starts, numbers)
-        if len(numbers) == len(queries) and (numbers == np.arange(len(numbers))).all():
+        each = np.arange(len(queries) + 1)
+        if np.array_equal(starts, each) and np.array_equal(numbers, each[:-1]):
             return Subscribers()
         return Subscribers(starts, numbers)
 
@@ -130,14 +134,18 @@ class Listing:
             state = self._opened()
         words = state.words
         for part, matches in enumerate(found):
+            if [array.dtype for array in matches[:5]] != _DTYPES:
+                raise TypeError("an engine's arrays have other types than MatchSet says")
             register(words, kernels.FIRST_PART + part * kernels.PART_SIZE + 1, matches[:5])
         words[: kernels.PARTS] = first, end, first, most, 0, 0
         state.reserve(end - first + 1, "starts")
-        state.run(kernels.list_documents)
+        while kernels.list_documents(words):
+            state.reserve(int(words[kernels.LISTED] + words[kernels.MARKED]), "numbers")
         documents = int(words[kernels.NEXT]) - first
         starts = state.arrays.starts[: documents + 1].copy()
         numbers = state.arrays.numbers[: words[kernels.LISTED]].copy()
-        self._idle.append(state)
+        if len(numbers) <= KEPT_MAX:  # or its memory would be kept
+            self._idle.append(state)
         freeze(starts, numbers)
         return starts, numbers
 
@@ -148,10 +156,10 @@ class Listing:
         state = State(size, kernels.WORK, arrays)
         state.words[kernels.PARTS] = len(self.subscribers)
         for part, (starts, numbers, is_removed, first) in enumerate(self.subscribers):
-            place = kernels.FIRST_PART + part * kernels.PART_SIZE
-            state.words[place] = first
+            field = kernels.FIRST_PART + part * kernels.PART_SIZE
+            state.words[field] = first
             own = starts, numbers, is_removed
-            register(state.words, place + kernels.PART.subscriber_starts, own)
+            register(state.words, field + kernels.PART.subscriber_starts, own)
         return state
 
 
@@ -217,6 +225,8 @@ class Matches(Generic[E]):
 
     def lists(self, first: int, most: int = np.iinfo(np.int64).max) -> tuple[Int64, Int32]:
         """The subscriptions of some documents from one on, as :meth:`Listing.lists`."""
+        if not 0 <= first <= self.documents:
+            raise IndexError(f"there are {self.documents:,} documents, and none is {first:,}")
         if not self.found:
             return np.zeros(self.documents - first + 1, np.int64), _NO_NUMBERS
         return self.listing.lists(self.found, first, self.documents, most)
@@ -253,6 +263,8 @@ class Matches(Generic[E]):
         """The documents with which one was listed, and its index among them."""
         if self.errors and document in self.errors:
             raise self.errors[document]
+        if not 0 <= document < self.documents:
+            raise IndexError(f"there are {self.documents:,} documents, and none is {document:,}")
         chunk = self._chunk
         index = document - chunk.first
         if not 0 <= index < len(chunk.starts) - 1:

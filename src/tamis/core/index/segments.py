@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import Any, Generic, Protocol, TypeVar
+from itertools import chain
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.errors import SubscriptionId
-from tamis.core.index.columns import Ids
+from tamis.core.index.columns import Ids, WrittenIds
 
 
 class Identified(Protocol):
@@ -42,13 +42,12 @@ class Segment(Generic[C]):
         is_gone = number >= 0 and self.is_removed is not None and self.is_removed[number]
         return -1 if is_gone else number
 
-    def has(self, ids: Sequence[SubscriptionId]) -> NDArray[np.bool_]:
-        """Which of some ids are there."""
-        numbers = self.compiled.ids.find_many(ids)
-        found = numbers >= 0
+    def find_many(self, wanted: WrittenIds) -> NDArray[np.int64]:
+        """The numbers of ids in the segment, and -1 for each that is not there."""
+        numbers = self.compiled.ids.find_many(wanted)
         if self.is_removed is not None:
-            found[found] = ~self.is_removed[numbers[found]]
-        return found
+            numbers[(numbers >= 0) & self.is_removed[numbers]] = -1
+        return numbers
 
     def ids(self) -> Ids:
         """The ids that are there."""
@@ -60,7 +59,7 @@ class Segment(Generic[C]):
             return np.arange(len(self.compiled.ids))
         return np.flatnonzero(~self.is_removed)
 
-    def without(self, numbers: Sequence[int]) -> Segment[C]:
+    def without(self, numbers: NDArray[np.int64]) -> Segment[C]:
         """The same without some more subscriptions."""
         if self.is_removed is None:
             is_removed = np.zeros(len(self.compiled.ids), np.bool_)
@@ -80,6 +79,12 @@ class Segment(Generic[C]):
         return len(self.compiled.ids) - removed
 
 
+class _OnlyIds(NamedTuple):
+    """What is left of something compiled that only tells ids."""
+
+    ids: Ids
+
+
 class SnapshotIds:
     """The ids of several segments, whose numbers follow each other; removed ones leave gaps.
 
@@ -93,7 +98,10 @@ class SnapshotIds:
     """
 
     def __init__(self, segments: Sequence[Segment[Any]]) -> None:
-        self._segments = segments
+        # Whoever keeps an answer keeps these, and not what segments were compiled to.
+        self._segments = [
+            Segment(_OnlyIds(each.compiled.ids), each.is_removed) for each in segments
+        ]
         self.firsts = np.cumsum([0, *(len(segment.compiled.ids) for segment in segments)])
         """int64[segments + 1]; the number of the first of each."""
 
@@ -111,18 +119,14 @@ class SnapshotIds:
 
     def take(self, numbers: NDArray[Any]) -> list[SubscriptionId]:
         """The ids of some numbers."""
-        if (numbers[1:] < numbers[:-1]).any():
-            order = np.argsort(numbers, kind="stable")
-            places = np.argsort(order).tolist()
-            ascending = self.take(numbers[order])
-            return [ascending[place] for place in places]
-        found: list[SubscriptionId] = []
-        bounds = np.searchsorted(numbers, self.firsts).tolist()
-        parts = zip(self._segments, self.firsts.tolist(), pairwise(bounds), strict=False)
-        for segment, first, (start, end) in parts:
-            if start < end:
-                found += segment.compiled.ids.take(numbers[start:end] - first)
-        return found
+        of_segments = np.searchsorted(self.firsts, numbers, "right") - 1
+        found = np.empty(len(numbers), object)
+        for index in np.unique(of_segments).tolist():
+            is_own = of_segments == index
+            own = numbers[is_own] - self.firsts[index]
+            found[is_own] = self._segments[index].compiled.ids.take(own)
+        every: list[SubscriptionId] = found.tolist()
+        return every
 
     def __len__(self) -> int:
         return sum(map(len, self._segments))

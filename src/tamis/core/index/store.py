@@ -328,13 +328,13 @@ def read_manifest(folder: Path, kind: str | None) -> Manifest:
         found = json.loads(path.read_bytes())
         checksum, version = found.pop("checksum"), found.pop("version")
         is_whole = checksum == _checksum({"version": version, **found})
+        if is_whole and version != _VERSION:
+            raise StoreError(f"it is of version {version}, made by another Tamis", str(path))
         manifest = Manifest(**found)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         is_whole = False
     if not is_whole:
         raise StoreError("it was changed since it was written, and cannot be read", str(path))
-    if version != _VERSION:
-        raise StoreError(f"it is of version {version}, made by another Tamis", str(path))
     if kind not in (None, manifest.kind):
         raise StoreError(f"its subscriptions are of the kind {manifest.kind!r}", str(folder))
     return manifest

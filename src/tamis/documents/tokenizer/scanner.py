@@ -172,8 +172,7 @@ class Scanner:
         batch = DocumentBatch._make(
             [getattr(output, name, _EMPTY.lines)[: counts[count]] for name, count in _COUNTS]
         )
-        if not lent:
-            freeze(*batch)
+        freeze(*batch)
         return batch
 
 
