@@ -1,5 +1,6 @@
 """Live subscriptions: whatever the changes, the same answers as the same set compiled anew."""
 
+import copy
 import gc
 import pickle
 import weakref
@@ -261,3 +262,12 @@ def test_a_match_that_is_kept_keeps_no_program() -> None:
     gc.collect()
     assert program() is None
     assert list(kept) == ["x"]
+
+
+def test_answers_are_not_pickled() -> None:
+    """They refer to memory of this process."""
+    live, events = tamis.Matcher({"x": "//a"}), tamis.EventMatcher({"x": "a = 1"})
+    for match in (live.match("<a/>"), next(live.match_many(["<a/>"])), events.match({"a": 1})):
+        for copied in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(UsageError, match="cannot be pickled or copied"):
+                copied(match)

@@ -104,10 +104,6 @@ class Programs:
         """The ids of the subscriptions."""
         return self.subscriptions.ids
 
-    def without_caches(self) -> Programs:
-        """The same, which no document filled a cache of."""
-        return Programs(self.subscriptions, self.subscribers, self.assignments)
-
     def take_worker(self, vocabulary: Vocabulary, cache_bytes: int) -> Worker:
         """A worker for one thread, with the caches that earlier documents filled.
 
@@ -178,9 +174,10 @@ class BatchMatcher:
 
     def with_limits(self, limits: Limits) -> BatchMatcher:
         """The same, with other bounds on each document."""
-        segments = [
-            Segment(each.compiled.without_caches(), each.is_removed) for each in self.segments
-        ]
+        segments = []
+        for own, is_removed in ((each.compiled, each.is_removed) for each in self.segments):
+            without_caches = Programs(own.subscriptions, own.subscribers, own.assignments)
+            segments.append(Segment(without_caches, is_removed))
         return BatchMatcher(segments, limits, self.projection, version=self.version)
 
     def projected(self, nodes: Which | None, values: bool) -> Projection:

@@ -26,7 +26,7 @@ class Match(Matched[DocumentError]):
     Attributes:
         error: the document's error, or None.
         failed: the subscriptions that lxml could not answer, of a document whose others were
-            answered: id → :class:`LxmlEvaluationError`.
+            answered: id → :class:`LxmlEvaluationError`; none of a document in error.
         record: the number of the record in its document, from 0; None for a whole document.
 
     >>> import tamis

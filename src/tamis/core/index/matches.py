@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, flat_indices, freeze, starts_of
-from tamis.core.errors import LxmlEvaluationError, SubscriptionId, TamisError
+from tamis.core.errors import LxmlEvaluationError, SubscriptionId, TamisError, UsageError
 from tamis.core.index import kernels
 from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import MatchSet
@@ -206,6 +206,9 @@ class Matches(Generic[E]):
     def of_error(cls, error: E) -> Self:
         """Of one document, which is in error."""
         return cls(Listing([], None, 0), [], {0: error})
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError("answers cannot be pickled or copied: take ids or indices of them")
 
     @property
     def documents(self) -> int:

@@ -320,10 +320,10 @@ class _NameSymbols:
         if vocabulary is not self._vocabulary:
             self._vocabulary = vocabulary
             self._elements = self._attributes = np.zeros(0, np.int32)
-        if len(vocabulary) > len(self._elements):
-            new = [vocabulary.expanded(n) for n in range(len(self._elements), len(vocabulary))]
-            elements = [self._program.elements.of(*name, pr.OTHER_ELEMENT) for name in new]
-            attributes = [self._program.attributes.of(*name, pr.OTHER_ATTRIBUTE) for name in new]
-            self._elements = np.append(self._elements, np.array(elements, np.int32))
-            self._attributes = np.append(self._attributes, np.array(attributes, np.int32))
+        if len(vocabulary) > (known := len(self._elements)):
+            elements, attributes = self._program.elements, self._program.attributes
+            new = elements.of(vocabulary, known, pr.OTHER_ELEMENT)
+            self._elements = np.append(self._elements, new)
+            new = attributes.of(vocabulary, known, pr.OTHER_ATTRIBUTE)
+            self._attributes = np.append(self._attributes, new)
         return self._elements, self._attributes

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words
-from tamis.documents.vocabulary import Projection
+from tamis.documents.vocabulary import Projection, Vocabulary
 
 # Symbols that are there always; from FIRST_SYMBOL on come those of names and namespaces.
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
@@ -221,12 +223,22 @@ class Symbols(NamedTuple):
     namespaces: dict[str, int]
     locals: dict[str, int]
 
-    def of(self, namespace: str, local: str, other: int) -> int:
-        """The symbol of a name, or another one where no test tells the name from others."""
-        found = self.names.get((namespace, local))
-        if found is None:
-            found = self.namespaces.get(namespace)
-        return self.locals.get(local, other) if found is None else found
+    def of(self, vocabulary: Vocabulary, first: int, other: int) -> Int32:
+        """The symbols of the names of a vocabulary, from a number on.
+
+        Names that no test tells from others have another symbol.
+        """
+        found = np.full(len(vocabulary) - first, other, np.int32)
+        if not self.namespaces and not self.locals and len(self.names) < len(found):
+            for name, symbol in self.names.items():
+                if (number := vocabulary.find(*name)) >= first:
+                    found[number - first] = symbol
+            return found
+        for index in range(len(found)):
+            namespace, local = vocabulary.expanded(first + index)
+            symbol = self.names.get((namespace, local), self.namespaces.get(namespace, -1))
+            found[index] = self.locals.get(local, other) if symbol < 0 else symbol
+        return found
 
 
 class AutomatonProgram(NamedTuple):
