@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.core.arrays import Int32
 
 UNKNOWN = -1
 """The id of a name that a vocabulary does not have."""
@@ -13,9 +17,8 @@ class Vocabulary:
     """Expanded names (namespace, local name) and prefixes, each with an id; it only grows.
 
     Ids are dense, from 0, and never change. Elements, attributes and processing instructions share
-    one numbering. A matcher has one vocabulary for the names of its subscriptions, and each batch
-    of documents a :meth:`fork` of it: a name in a query and in a document is then the same integer,
-    and the names that only documents use are forgotten with their batch.
+    one numbering. A parser has a vocabulary for the names of its documents, most of which come
+    again; :class:`NameNumbers` has what they are to a program.
 
     >>> names = Vocabulary()
     >>> names.add("", "a"), names.add("urn:x", "a"), names.add("", "a")
@@ -79,6 +82,51 @@ class Vocabulary:
 
 Name = tuple[str, str]
 """An expanded name: namespace URI or "", and local name."""
+
+
+class NameNumbers:
+    """What names are to a program, by their ids in a vocabulary that grows; for one thread.
+
+    Args:
+        known: the numbers of some names.
+        other: the number of all others, or what gives it.
+
+    >>> names = Vocabulary()
+    >>> names.add("", "a"), names.add("", "b")
+    (0, 1)
+    >>> NameNumbers({("", "b"): 7}, -1).of(names)
+    array([-1,  7], dtype=int32)
+    """
+
+    def __init__(self, known: Mapping[Name, int], other: int | Callable[[str, str], int]) -> None:
+        self._known, self._other = known, other
+        self._vocabulary: Vocabulary | None = None
+        self._numbers = np.zeros(0, np.int32)
+
+    def of(self, vocabulary: Vocabulary) -> Int32:
+        """By id: the number of each name."""
+        if vocabulary is not self._vocabulary:
+            self._vocabulary, self._numbers = vocabulary, np.zeros(0, np.int32)
+        first = len(self._numbers)
+        if len(vocabulary) > first:
+            self._numbers = np.append(self._numbers, self._new(vocabulary, first))
+        return self._numbers
+
+    def _new(self, vocabulary: Vocabulary, first: int) -> Int32:
+        known, other = self._known, self._other
+        new = np.full(len(vocabulary) - first, -1 if callable(other) else other, np.int32)
+        if not callable(other) and len(known) < len(new):  # as after one subscription is added
+            for name, number in known.items():
+                if (id := vocabulary.find(*name)) >= first:
+                    new[id - first] = number
+            return new
+        for index in range(len(new)):
+            name = vocabulary.expanded(first + index)
+            if (found := known.get(name)) is not None:
+                new[index] = found
+            elif callable(other):
+                new[index] = other(*name)
+        return new
 
 
 class Names:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64, freeze, starts_of
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import NameNumbers, Vocabulary
 from tamis.language.filters import WILDCARD, Codes, Labels, expanded_name
 from tamis.language.table import QueryTable
 from tamis.schema.prune import Pruner
@@ -81,20 +81,16 @@ class ElementLabels:
     """The labels of the elements of documents, by the names of a vocabulary that grows."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._labels = {name: label for label, name in enumerate(names) if label != WILDCARD}
-        self._vocabulary: Vocabulary | None = None
-        self._own = self._of_namespace = np.zeros(0, np.int32)
+        labels = {name: label for label, name in enumerate(names) if label != WILDCARD}
+
+        def own(namespace: str, local: str) -> int:
+            return labels.get(expanded_name(namespace, local), -1)
+
+        def of_all(namespace: str, _: str) -> int:
+            return labels.get(expanded_name(namespace, None), -1) if namespace else -1
+
+        self._own, self._of_namespace = NameNumbers({}, own), NameNumbers({}, of_all)
 
     def of(self, vocabulary: Vocabulary) -> tuple[Int32, Int32]:
         """By name of the vocabulary: its label, and the label of all of its namespace; or -1."""
-        if vocabulary is not self._vocabulary:
-            self._vocabulary = vocabulary
-            self._own = self._of_namespace = np.zeros(0, np.int32)
-        if len(vocabulary) > len(self._own):
-            new = [vocabulary.expanded(n) for n in range(len(self._own), len(vocabulary))]
-            label = self._labels.get
-            own = [label(expanded_name(*name), -1) for name in new]
-            of_all = [label(expanded_name(uri, None), -1) if uri else -1 for uri, _ in new]
-            self._own = np.concatenate([self._own, np.array(own, np.int32)])
-            self._of_namespace = np.concatenate([self._of_namespace, np.array(of_all, np.int32)])
-        return self._own, self._of_namespace
+        return self._own.of(vocabulary), self._of_namespace.of(vocabulary)

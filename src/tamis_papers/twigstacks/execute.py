@@ -10,7 +10,7 @@ from tamis.core.arrays import Bytes, Int32, Int64, freeze, starts_of
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.core.kernel.state import State, zeros
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import NameNumbers, Vocabulary
 from tamis.matching.engine import Sources
 from tamis_papers.twigstacks import layout as at
 from tamis_papers.twigstacks.kernels.match import encode, match_documents
@@ -35,28 +35,17 @@ class Encoder:
     """Encodes batches for a program; it remembers the tags of a vocabulary's names."""
 
     def __init__(self, program: TwigProgram) -> None:
-        self._tags = {name: number for number, name in enumerate(program.names, start=1)}
+        tags = {name: number for number, name in enumerate(program.names, start=1)}
+        self._tags = NameNumbers(tags, at.OTHER)
         self.width = program.event_width
-        self._vocabulary: Vocabulary | None = None
-        self._symbols = np.zeros(0, np.int32)
 
     def encode(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Encoded:
         """Encode a batch."""
         tags = batch.tags
         depth = depth_of(tags)
         events = np.empty(self.width * len(tags), np.uint8)
-        encode(tags, self._symbols_of(vocabulary), self.width, np.empty(depth, np.int32), events)
+        encode(tags, self._tags.of(vocabulary), self.width, np.empty(depth, np.int32), events)
         return Encoded(batch.document_starts, events, depth)
-
-    def _symbols_of(self, vocabulary: Vocabulary) -> Int32:
-        """By name of the vocabulary: its tag, or OTHER."""
-        if vocabulary is not self._vocabulary:
-            self._vocabulary, self._symbols = vocabulary, np.zeros(0, np.int32)
-        known = range(len(self._symbols), len(vocabulary))
-        if known:
-            new = [self._tags.get(vocabulary.expanded(number), at.OTHER) for number in known]
-            self._symbols = np.append(self._symbols, np.array(new, np.int32))
-        return self._symbols
 
 
 def depth_of(tags: Int32) -> int:

@@ -83,7 +83,8 @@ class Automaton:
         self.cleared = 0
         self._is_restoring = False
         self._cleared_at: list[int] = []
-        self._names = _NameSymbols(program)
+        self._elements = program.elements.numbers(pr.OTHER_ELEMENT)
+        self._attributes = program.attributes.numbers(pr.OTHER_ATTRIBUTE)
         self._scratch = new_scratch(program.arrays, program.queries)
         progress = zeros(Progress, 64, text=256, number=1)
         self._state = State(at.STATE_SIZE, at.PROGRESS, progress, _TOGETHER)
@@ -127,7 +128,8 @@ class Automaton:
                 a document, or all.
         """
         state, words = self._state, self._state.words
-        self._events = events = Events._make((*_OF_BATCH(batch), *self._names.of(vocabulary)))
+        symbols = self._elements.of(vocabulary), self._attributes.of(vocabulary)
+        self._events = events = Events._make((*_OF_BATCH(batch), *symbols))
         state.register(at.EVENTS, events)
         words[_BEGUN] = 0
         words[at.OCCURRENCES] = _OCCURRENCES[nodes]
@@ -305,25 +307,3 @@ class _Piece(NamedTuple):
     occurrences_end: int
     starts: Int64
     members: Int32
-
-
-class _NameSymbols:
-    """The symbols of names, as two arrays that grow with a vocabulary."""
-
-    def __init__(self, program: AutomatonProgram) -> None:
-        self._program = program
-        self._vocabulary: Vocabulary | None = None
-        self._elements = self._attributes = np.zeros(0, np.int32)
-
-    def of(self, vocabulary: Vocabulary) -> tuple[Int32, Int32]:
-        """The symbol of an element, and that of an attribute, by name."""
-        if vocabulary is not self._vocabulary:
-            self._vocabulary = vocabulary
-            self._elements = self._attributes = np.zeros(0, np.int32)
-        if len(vocabulary) > (known := len(self._elements)):
-            elements, attributes = self._program.elements, self._program.attributes
-            new = elements.of(vocabulary, known, pr.OTHER_ELEMENT)
-            self._elements = np.append(self._elements, new)
-            new = attributes.of(vocabulary, known, pr.OTHER_ATTRIBUTE)
-            self._attributes = np.append(self._attributes, new)
-        return self._elements, self._attributes

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words
-from tamis.documents.vocabulary import Projection, Vocabulary
+from tamis.documents.vocabulary import NameNumbers, Projection
 
 # Symbols that are there always; from FIRST_SYMBOL on come those of names and namespaces.
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
@@ -223,22 +221,14 @@ class Symbols(NamedTuple):
     namespaces: dict[str, int]
     locals: dict[str, int]
 
-    def of(self, vocabulary: Vocabulary, first: int, other: int) -> Int32:
-        """The symbols of the names of a vocabulary, from a number on.
+    def numbers(self, other: int) -> NameNumbers:
+        """The symbols of names; another one where no test tells a name from others."""
 
-        Names that no test tells from others have another symbol.
-        """
-        found = np.full(len(vocabulary) - first, other, np.int32)
-        if not self.namespaces and not self.locals and len(self.names) < len(found):
-            for name, symbol in self.names.items():
-                if (number := vocabulary.find(*name)) >= first:
-                    found[number - first] = symbol
-            return found
-        for index in range(len(found)):
-            namespace, local = vocabulary.expanded(first + index)
-            symbol = self.names.get((namespace, local), self.namespaces.get(namespace, -1))
-            found[index] = self.locals.get(local, other) if symbol < 0 else symbol
-        return found
+        def of(namespace: str, local: str) -> int:
+            found = self.namespaces.get(namespace)
+            return self.locals.get(local, other) if found is None else found
+
+        return NameNumbers(self.names, of if self.namespaces or self.locals else other)
 
 
 class AutomatonProgram(NamedTuple):

@@ -15,7 +15,7 @@ from tamis.core.kernel.blocks import aligned
 from tamis.core.kernel.state import State, zeros
 from tamis.core.kernel.table import slots_for
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import NameNumbers, Vocabulary
 from tamis.language.model import Axis, NameTest, NodeTest
 from tamis.matching.engine import Sources
 from tamis.matching.engines.stacks import layout as at
@@ -154,8 +154,7 @@ class _Names:
         self._program = program
         self._numbers = {test: number for number, test in enumerate(program.tests)}
         self._symbols: dict[tuple[int, ...], int] = {(): 0}
-        self._vocabulary: Vocabulary | None = None
-        self._of = np.zeros(0, np.int32)
+        self._of = NameNumbers({}, self._symbol)
         self.tests = aligned(np.concatenate([program.any_element, program.document]))
 
     @property
@@ -165,19 +164,14 @@ class _Names:
 
     def of(self, vocabulary: Vocabulary) -> Int32:
         """By name: its symbol."""
-        if vocabulary is not self._vocabulary:
-            self._vocabulary, self._of = vocabulary, np.zeros(0, np.int32)
-        known, symbols = len(self._of), len(self._symbols)
-        if len(vocabulary) > known:
-            names = (vocabulary.expanded(number) for number in range(known, len(vocabulary)))
-            new = [self._symbol(*name) for name in names]
-            self._of = np.append(self._of, np.array(new, np.int32))
+        symbols = len(self._symbols)
+        found = self._of.of(vocabulary)
         if len(self._symbols) > symbols:
             program = self._program
             rows = [self._row(passed) for passed in [*self._symbols][symbols:]]
             before = self.tests[: symbols * program.row]
             self.tests = aligned(np.concatenate([before, *rows, program.document]))
-        return self._of
+        return found
 
     def _symbol(self, namespace: str, local: str) -> int:
         tests = (NameTest(namespace, local), NameTest(namespace, None), NameTest(None, local))
