@@ -143,13 +143,17 @@ class _Answers:
         if found.error is not None:
             self.results.write_error(target, found.error, found.record)
             return
-        self.matched |= bool(found)
-        failed = {str(id): str(error) for id, error in found.failed.items()}
-        self.results.errors += bool(failed)
-        if found or failed or not self.matching_only:
-            matches = {**of_document(target, found.record), "matches": list(found)}
-            nodes = _nodes_of(found, self.with_values) if self.with_nodes else {}
-            self.results.write({**matches, **nodes, **({"failed": failed} if failed else {})})
+        ids, failures = list(found), found.failed
+        if not ids and not failures and self.matching_only:
+            return
+        self.matched |= bool(ids)
+        result: dict[str, object] = {**of_document(target, found.record), "matches": ids}
+        if self.with_nodes:
+            result |= _nodes_of(found, self.with_values)
+        if failures:
+            self.results.errors += 1
+            result["failed"] = {str(id): str(error) for id, error in failures.items()}
+        self.results.write(result)
 
 
 def _nodes_of(found: Match, with_values: bool) -> dict[str, object]:
