@@ -183,6 +183,7 @@ class Matches(Generic[E]):
         listing: whose the matches are.
         found: by each of the engines.
         errors: by document.
+        documents: how many there are, those in error included.
 
     >>> from tamis.core.index.matchset import match_set
     >>> found = [match_set([np.array([0]), np.array([1, 0])]), match_set([np.array([0])] * 2)]
@@ -200,6 +201,7 @@ class Matches(Generic[E]):
         errors: Mapping[int, E] = MappingProxyType({}),
     ) -> None:
         self.listing, self.found, self.errors = listing, found, errors
+        self.documents = len(found[0].document_starts) - 1 if found else len(errors)
         self._chunk = _NO_CHUNK
 
     @classmethod
@@ -209,11 +211,6 @@ class Matches(Generic[E]):
 
     def __reduce__(self) -> NoReturn:
         raise UsageError("answers cannot be pickled or copied: take ids or indices of them")
-
-    @property
-    def documents(self) -> int:
-        """The number of documents, those in error included."""
-        return self.found[0].documents if self.found else len(self.errors)
 
     @cached_property
     def failed(self) -> Mapping[int, Mapping[int, LxmlEvaluationError]]:
