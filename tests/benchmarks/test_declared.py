@@ -37,6 +37,7 @@ def test_all_experiments_can_be_read() -> None:
         "gpu-events",
         "gpu-twigs",
         "live",
+        "live-segments",
         "matching",
         "nodes",
         "schema",
