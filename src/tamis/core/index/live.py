@@ -182,9 +182,10 @@ class LiveSet(ABC, Generic[E, C, S]):
             new, refused = self._read(given)
         errors = list(refused)
         entries = {entry.id: entry for entry in new if entry is not None}
-        put = self._encoded(entries.values())
+        put, ids = self._encoded(entries.values()), list(entries)
+        wanted = WrittenIds.of(ids) if len(ids) >= _BULK_MIN else None
         with self._lock:
-            taken = self._taken(list(entries))
+            taken = self._taken(ids, wanted)
             if not may_replace:
                 errors += [SubscriptionIdError("the id is taken", id=id) for id in taken]
             if errors:
@@ -274,11 +275,13 @@ class LiveSet(ABC, Generic[E, C, S]):
                 return entry
         return None
 
-    def _taken(self, ids: Sequence[SubscriptionId]) -> list[SubscriptionId]:
+    def _taken(
+        self, ids: Sequence[SubscriptionId], wanted: WrittenIds | None
+    ) -> list[SubscriptionId]:
         """Those of some ids that are there."""
-        if len(ids) < _BULK_MIN:
+        if wanted is None:
             return [id for id in ids if self._find(id) is not None]
-        is_taken, wanted = np.array([id in self._new for id in ids]), WrittenIds.of(ids)
+        is_taken = np.array([id in self._new for id in ids])
         for segment in self._segments:
             is_taken |= segment.find_many(wanted) >= 0
         return [ids[index] for index in np.flatnonzero(is_taken).tolist()]

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import distinct
 from tamis.core.errors import SubscriptionId
 from tamis.core.index.columns import Ids, WrittenIds
 
@@ -121,7 +122,7 @@ class SnapshotIds:
         """The ids of some numbers."""
         of_segments = np.searchsorted(self.firsts, numbers, "right") - 1
         found = np.empty(len(numbers), object)
-        for index in np.unique(of_segments).tolist():
+        for index in distinct(of_segments).tolist():
             is_own = of_segments == index
             own = numbers[is_own] - self.firsts[index]
             found[is_own] = self._segments[index].compiled.ids.take(own)
