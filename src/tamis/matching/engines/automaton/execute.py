@@ -133,9 +133,6 @@ class Automaton:
         state.register(at.EVENTS, events)
         words[_BEGUN] = 0
         words[at.OCCURRENCES] = _OCCURRENCES[nodes]
-        words[at.HAS_LEAVES] = any(
-            map(len, (events.attribute_event, events.text_event, events.misc_event))
-        )
         self._cleared_at = []
         self._pieces: list[_Piece] = []
         state.reserve(batch.documents + 1, "found_starts", "occurrence_starts")

@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64, distinct, freeze
+from tamis.core.arrays import Int32, Int64, distinct, freeze, starts_of
 from tamis.language import table as t
 from tamis.language.model import Query
 from tamis.language.queries import Queries
@@ -69,9 +69,6 @@ def pruned(table: QueryTable, pruner: Pruner) -> tuple[QueryTable, Int32]:
     (3, array([0, 1, 1], dtype=int32))
     """
     numbers_of_tests = {test: number for number, test in enumerate(table.tests)}
-    code: list[int] = []
-    ends: list[int] = [0]
-    numbers: list[int] = []
 
     @cache
     def word(step: int) -> int:
@@ -80,22 +77,20 @@ def pruned(table: QueryTable, pruner: Pruner) -> tuple[QueryTable, Int32]:
         flags = number << t.TEST_SHIFT | t.MAIN | (t.DESCENDANT if step & 1 else 0)
         return t.STEP | flags << t.KIND_BITS
 
+    codes: list[list[int]] = []
+    numbers: list[int] = []
     for number, filters in enumerate(pruner.labels.each(table)):
         if filters is None:
-            code += table.words(number)
-            ends.append(len(code))
-            numbers.append(number)
-            continue
-        found = [pruner.prune(filter, existence_only=True) for filter in filters]
-        for steps in dict.fromkeys(chain.from_iterable(found)):
-            code += map(word, steps)
-            code += [t.END] * len(steps)
-            ends.append(len(code))
-            numbers.append(number)
-    result = QueryTable(
-        np.array(ends, np.int64), np.array(code, np.int32), tuple(numbers_of_tests), *table[3:]
-    )
-    freeze(result.starts, result.code)
+            found = [table.words(number)]
+        else:
+            kept = (pruner.prune(filter, existence_only=True) for filter in filters)
+            each = dict.fromkeys(chain.from_iterable(kept))
+            found = [[*map(word, steps), *[t.END] * len(steps)] for steps in each]
+        codes += found
+        numbers += [number] * len(found)
+    starts, code = starts_of([*map(len, codes)]), np.array([*chain.from_iterable(codes)], np.int32)
+    freeze(starts, code)
+    result = QueryTable(starts, code, tuple(numbers_of_tests), *table[3:])
     return result, np.array(numbers, np.int32)
 
 

@@ -25,7 +25,7 @@ from tamis.matching.engines.automaton.kernels.starts import advance, begin
 from tamis.matching.engines.automaton.kernels.values import read_value
 
 NEVER = 1 << 62
-"""More queries than there are."""
+"""More queries than there are, and more events."""
 
 
 @called
@@ -76,7 +76,10 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
 
 @called
 def leaves(state: Int64) -> int:
-    """Match the attributes of the event before, and the leaves behind it: DONE, or a status."""
+    """Match the attributes of the event before, and the leaves behind it: DONE, or a status.
+
+    DUE is then the event that has the next one.
+    """
     event = state[at.EVENT] - 1
     events = int64s(state, at.EVENTS.attribute_event)
     names, symbols = int32s(state, at.EVENTS.attribute_name), int32s(state, at.EVENTS.attributes)
@@ -113,11 +116,16 @@ def leaves(state: Int64) -> int:
                 place = text << KIND_BITS | OF_TEXT
                 status = leaf(state, place, pr.TEXT, at.EVENTS.text_values, start, end)
         else:
-            return at.DONE
+            break
         if status:
             return status
         state[at.MISC_AT] += has_misc
         state[at.TEXT_AT] += has_text
+    at_attribute = state[at.ATTRIBUTE_AT]
+    due = events[at_attribute] if at_attribute < len(events) else NEVER
+    due = min(due, texts[text] if text < len(texts) else NEVER)
+    state[at.DUE] = min(due, miscs[misc] if misc < misc_end else NEVER)
+    return at.DONE
 
 
 @called
@@ -169,6 +177,7 @@ def open_document(state: Int64, start: int) -> None:
         state[at.TEXT_AT] += 1  # those of a document that was left early
     state[at.IS_OPEN] = 1
     state[at.EVENT] = start
+    state[at.DUE] = -1
     state[at.DEPTH] = 0
     state[at.CURRENT] = at.START
     state[at.CHILD_FACTS] = at.EMPTY
@@ -202,14 +211,13 @@ def scan_document(state: Int64, end: int) -> int:
     symbols = int32s(state, at.PROGRESS.symbols)
     outer_texts = int64s(state, at.PROGRESS.outer_texts)
     width = state[at.WIDTH]
-    has_leaves = state[at.HAS_LEAVES] != 0
     is_plain = state[at.HAS_COUNTERS] == 0
     event, depth = state[at.EVENT], state[at.DEPTH]
     current, child_facts = state[at.CURRENT], state[at.CHILD_FACTS]
     depth_max = len(outer_states)
     status = at.DONE
     while True:
-        if has_leaves:
+        if event > state[at.DUE]:
             state[at.EVENT], state[at.DEPTH] = event, depth
             state[at.CURRENT], state[at.CHILD_FACTS] = current, child_facts
             status = leaves(state)
