@@ -24,12 +24,14 @@ class Work(NamedTuple):
     Attributes:
         marked: uint64[]; bit n: subscription n matches the present document.
         used: uint64[]; bit n: word n of ``marked`` is not 0.
+        covered: uint64[]; bit n: what stands at n among a part's ``sliced`` is marked.
         numbers: int32[]; the subscriptions of the documents, document after document.
         starts: int64[documents + 1]; where those of each document begin in ``numbers``.
     """
 
     marked: Words
     used: Words
+    covered: Words
     numbers: Int32
     starts: Int64
 
@@ -103,7 +105,9 @@ def mark_document(state: Int64, part: int, document: int) -> None:
         uint64s(state, WORK.marked),
         uint64s(state, WORK.used),
     )
+    covered = uint64s(state, WORK.covered)
     first_number, new = state[part], np.int64(0)
+    low, high = len(covered), 0
     for place in range(document_starts[document], document_starts[document + 1]):
         row = np.int64(set_ids[place])
         at, end = set_starts[row], set_starts[row + 1]
@@ -113,9 +117,23 @@ def mark_document(state: Int64, part: int, document: int) -> None:
             if member >= 0:
                 new += mark_query(own, first_number, member)
                 continue
-            for index in range(-1 - member, np.int64(members[at])):
-                new += mark_query(own, first_number, np.int64(sliced[index]))
+            start, last = -1 - member, np.int64(members[at]) - 1
             at += 1
+            low, high = min(low, start >> 6), max(high, (last >> 6) + 1)
+            for word in range(start >> 6, (last >> 6) + 1):  # most slices overlap others
+                bits = ~U(0)
+                if word == start >> 6:
+                    bits <<= U(start & 63)
+                if word == last >> 6:
+                    bits &= ~U(0) >> U(63 - (last & 63))
+                bits &= ~covered[word]
+                covered[word] |= bits
+                while bits:
+                    index = (word << 6) + first(bits)
+                    new += mark_query(own, first_number, np.int64(sliced[index]))
+                    bits &= bits - U(1)
+    for word in range(low, high):
+        covered[word] = U(0)
     state[MARKED] += new
 
 

@@ -139,6 +139,7 @@ class Listing:
             register(words, kernels.FIRST_PART + part * kernels.PART_SIZE + 1, matches[:5])
         words[: kernels.PARTS] = first, end, first, most, 0, 0
         state.reserve(end - first + 1, "starts")
+        state.reserve(max((len(each.sliced) for each in found), default=0) + 63 >> 6, "covered")
         while kernels.list_documents(words):
             state.reserve(int(words[kernels.LISTED] + words[kernels.MARKED]), "numbers")
         documents = int(words[kernels.NEXT]) - first
@@ -151,7 +152,9 @@ class Listing:
 
     def _opened(self) -> State[kernels.Work]:
         words = (self._size >> 6) + 1
-        arrays = zeros(kernels.Work, words, used=(words >> 6) + 1, numbers=1 << 10, starts=2)
+        arrays = zeros(
+            kernels.Work, words, used=(words >> 6) + 1, covered=0, numbers=1 << 10, starts=2
+        )
         size = kernels.FIRST_PART + len(self.subscribers) * kernels.PART_SIZE
         state = State(size, kernels.WORK, arrays)
         state.words[kernels.PARTS] = len(self.subscribers)

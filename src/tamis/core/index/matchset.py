@@ -107,11 +107,11 @@ class MatchSet(NamedTuple):
         if not is_start.any():
             return members
         at = np.flatnonzero(is_start)
-        slices = np.stack([-1 - members[at], members[at + 1]], axis=1).astype(np.int64).reshape(-1)
-        # The ends of slices are starts of ranges too, which are skipped.
-        rows = np.arange(0, len(slices), 2, dtype=np.int32)
-        is_start[at + 1] = True
-        return np.concatenate([members[~is_start], ranges(slices, rows, self.sliced)])
+        size = len(self.sliced) + 1
+        is_start[at + 1] = True  # their ends
+        begun = np.bincount(-1 - members[at], minlength=size)
+        is_inside = np.cumsum(begun - np.bincount(members[at + 1], minlength=size))[:-1] > 0
+        return np.concatenate([members[~is_start], self.sliced[is_inside]])
 
 
 def ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
