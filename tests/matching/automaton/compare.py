@@ -194,7 +194,8 @@ def main() -> int:
     difference = compare(given.seed, given.first, given.rounds, comparison)
     print(
         f"{comparison.comparisons:,} comparisons, {comparison.true:,} answers true, "
-        f"{comparison.cleared:,} times cleared, {comparison.plain:,} queries in bulk, "
+        f"{comparison.cleared:,} times cleared, {comparison.retired:,} times retired, "
+        f"{comparison.plain:,} queries in bulk, "
         f"{comparison.sliced:,} in grids, {comparison.sparse:,} sparse facts, "
         f"{time.monotonic() - started:.0f} s"
     )

@@ -23,7 +23,7 @@ from tamis.language.queries import ParseOptions, Queries
 from tamis.language.xpath import parse
 from tamis.matching.engine import Searcher, reason_of
 from tamis.matching.engines import reference
-from tamis.matching.engines.automaton import ENGINE, compile_queries
+from tamis.matching.engines.automaton import ENGINE, compile_queries, execute
 from tamis.matching.engines.automaton.compile import arrays, freeze
 from tamis.matching.engines.automaton.execute import Automaton
 from tests.support.bulk import read_in_bulk
@@ -48,6 +48,7 @@ class Way:
         cuts: where a batch ends.
         is_lean: parse what the program projections, and not all.
         program: of which of the ``PROGRAMS``.
+        retire_after: see ``Automaton``; how many times as many have to be open before.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Way:
     cuts: tuple[int, ...] = ()
     is_lean: bool = False
     program: str = PLAIN
+    retire_after: tuple[int, int] = (1 << 30, 2)
 
     def batches(self) -> Iterator[tuple[int, ...]]:
         """The documents' numbers, batch after batch."""
@@ -78,7 +80,7 @@ def ways(documents: int, draw: Random) -> list[Way]:
     draw.shuffle(shuffled)
     middle = draw.choice([12_000, 20_000, 40_000])
     cuts = tuple(sorted(draw.sample(range(len(shuffled)), min(4, len(shuffled)))))
-    return [
+    several = [
         Way("all at once", 1 << 28, all_of_them, is_lean=True),
         Way("all at once, forgetting", 1, all_of_them, program=INDEXED),
         Way("all at once, sparse", draw.choice([1, 1 << 28]), all_of_them, program=SPARSE),
@@ -92,6 +94,8 @@ def ways(documents: int, draw: Random) -> list[Way]:
             program=draw.choice([INDEXED, SPARSE]),
         ),
     ]
+    often = [(1 << 30, 2), (1, 1), (3, 1), (20, 1), (5, 2)]
+    return [replace(way, retire_after=draw.choice(often)) for way in several]
 
 
 @dataclass(frozen=True)
@@ -115,13 +119,15 @@ class Comparison:
         comparisons: answers that were compared.
         true: those of the reference engine that were true, each once.
         cleared: how often automata cleared their cache.
+        retired: how often queries were left out of the rest of a document.
         plain: queries that were compiled in bulk.
         sliced: those that were in grids, by node.
         sparse: facts that stayed outside of sets.
     """
 
     def __init__(self) -> None:
-        self.comparisons = self.true = self.cleared = self.plain = self.sliced = self.sparse = 0
+        self.comparisons = self.true = self.cleared = self.retired = 0
+        self.plain = self.sliced = self.sparse = 0
         self._parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
 
     def difference(
@@ -150,9 +156,11 @@ class Comparison:
         lean = Parser(Vocabulary(), program.projection, DEFAULT_LIMITS)
         for way in several:
             automaton = Automaton(programs[way.program], way.cache_bytes)
+            automaton.retire_after, share = way.retire_after
             for batch in way.batches():
                 parser = lean if way.is_lean else self._parser
-                found = answers(automaton, parser, [sources[number] for number in batch])
+                with patch.object(execute, "SHARE", share):
+                    found = answers(automaton, parser, [sources[number] for number in batch])
                 if way.program != PLAIN:
                     found = [{i for i, n in enumerate(numbers) if n in got} for got in found]
                 for number, got in zip(batch, found, strict=True):
@@ -160,6 +168,7 @@ class Comparison:
                     for query in sorted(got ^ expected[number]):
                         return Difference(way, query, number, query in got)
             self.cleared += automaton.cleared
+            self.retired += automaton.retired
         return None
 
 

@@ -25,8 +25,10 @@ UNLIMITED = 1 << 40
 NOTED = {"node_bits", "answer_bits", "child_facts", "derived", "derived_words", "counter_values"}
 """What has to be zero again after each call of a kernel."""
 STATUSES = {
-    getattr(layout, name): name for name in vars(layout) if name.startswith(("FULL_", "ASKS_"))
+    getattr(layout, name): name for name in vars(layout)
+    if name.startswith(("FULL_", "ASKS_", "ENDED"))
 }  # fmt: skip
+NOT_GROWN = {"FULL_DEPTH", "FULL_TEXT", "ASKS_NUMBER", "ASKS_OPEN", "ENDED"}
 
 DEEP = "<a x='1'>" * 500 + "<b/>" * 3 + "</a>" * 500
 """Deep: each level is a state, and tells the one around it something else."""
@@ -108,7 +110,7 @@ def test_everything_grows(expressions: list[str], cache_bytes: int) -> None:
     automaton, grew = asked(expressions, VARIED, cache_bytes)
     assert (automaton.cleared > 0) == (cache_bytes < UNLIMITED)
     if cache_bytes == UNLIMITED and len(expressions) > len(VALUES):
-        assert set(grew) >= {*STATUSES.values()} - {"FULL_DEPTH", "FULL_TEXT", "ASKS_NUMBER"}
+        assert set(grew) >= {*STATUSES.values()} - NOT_GROWN
 
 
 def test_depth() -> None:
@@ -273,3 +275,28 @@ def test_answers_are_the_callers() -> None:
     matcher = tamis.compile({n: f"//n{n}[@x]/m{n % 7}" for n in range(300)}, engine="automaton")
     matches = [matcher.match(text) for text in MANY.values()]
     assert [list(match) for match in matches] == [[n] for n in range(300)]
+
+
+# -- retirement ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cache_bytes", [1, UNLIMITED])
+def test_what_is_true_of_a_long_document_retires(cache_bytes: int) -> None:
+    draw = np.random.default_rng(3)
+    records = "".join(
+        f"<a k='{draw.integers(50)}'><y>{draw.integers(60)}</y><p>{draw.integers(90)}</p><c/></a>"
+        for _ in range(3_000)
+    )
+    ranges = [f"/r/a[y > {y}][p < {p}]" for y in range(-1, 60, 5) for p in range(0, 90, 9)]
+    others = [
+        *(f"/r/a[@k = '{k}'][y = {k}]" for k in range(60)),
+        *(f"/r/a[{k}][c]/y" for k in (1, 2_500)),
+        "/r/a[not(p)]",
+        "/r[count(a) > 2500]",
+        "//c[starts-with(., 'x')]",
+        "//b",
+    ]
+    long = f"<r>{records}<b/></r>"
+    automaton, grew = asked([*ranges, *others], [long, "<r><a><y>9</y></a></r>", long], cache_bytes)
+    assert automaton.retired >= 3
+    assert grew["ENDED"] == 6  # each of the long ones, three times

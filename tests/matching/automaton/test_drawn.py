@@ -45,6 +45,7 @@ def test_seeded() -> None:
     assert comparison.comparisons > 50_000
     assert comparison.true > comparison.comparisons / 200
     assert comparison.cleared > 100
+    assert comparison.retired > 100
     assert comparison.plain > 50
     assert comparison.sliced > 5
     assert comparison.sparse > 5

@@ -82,6 +82,10 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
         counter_values=len(arrays.counter_limits),
         consumed=len(arrays.sparse),
         consumed_facts=len(arrays.sparse_rules),
+        open_queries=np.full(queries // 8 + 1, 0xFF, np.uint8),
+        open_facts=np.full(words, ~np.uint64(0)),
+        open_nodes=np.full(nodes // 8 + 1, 0xFF, np.uint8),
+        open_sliced=np.arange(len(arrays.sliced) + 1, dtype=np.int32),
     )
 
 

@@ -31,6 +31,7 @@ from tamis.matching.engines.automaton.kernels.overlay import compact_overlay
 from tamis.matching.engines.automaton.kernels.scan import scan
 from tamis.matching.engines.automaton.layout import CacheArrays, Events, Progress
 from tamis.matching.engines.automaton.program import AutomatonProgram
+from tamis.matching.engines.automaton.retire import what_is_open
 
 log = logging.getLogger("tamis")
 
@@ -58,6 +59,12 @@ _TOGETHER = (
 """Arrays that are full at the same time."""
 
 
+EVENTS_MIN = 1 << 14
+"""No query retires in a document of fewer events."""
+SHARE = 2
+"""Queries retire where this many times as many were open as are now."""
+
+
 class Automaton:
     """Matches batches, and keeps in a cache what it computes. It belongs to one thread at a time.
 
@@ -71,6 +78,9 @@ class Automaton:
     Attributes:
         cache: to be saved before more is matched.
         cleared: how often the cache was cleared so far.
+        retired: how often queries that were true of a document were left out of the rest of it.
+        retire_after: so many events of a document are matched before; so long it has to be, and so
+            large beside the program, that to find out what is left pays.
     """
 
     cache: CacheArrays
@@ -80,7 +90,7 @@ class Automaton:
     ) -> None:
         self.program = program
         self.bytes_max = self._bound = bytes_max
-        self.cleared = 0
+        self.cleared = self.retired = 0
         self._is_restoring = False
         self._cleared_at: list[int] = []
         self._elements = program.elements.numbers(pr.OTHER_ELEMENT)
@@ -92,6 +102,10 @@ class Automaton:
         words[at.WIDTH] = len(program.arrays.wildcards)
         words[at.QUERIES] = program.queries
         words[at.HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
+        self._whole: CacheArrays | None = None  # the cache, while some queries have retired
+        self._open = np.zeros(0, np.bool_)  # the others
+        sizes = map(len, (program.arrays.tests, program.arrays.formula_code, program.arrays.sliced))
+        self.retire_after = max(EVENTS_MIN, sum(sizes) // 4)
         self._state.register(at.PROGRAM, program.arrays)
         self._state.register(at.SCRATCH, self._scratch)
         if cache is not None and size_of(cache) > bytes_max:
@@ -133,6 +147,7 @@ class Automaton:
         state.register(at.EVENTS, events)
         words[_BEGUN] = 0
         words[at.OCCURRENCES] = _OCCURRENCES[nodes]
+        words[at.RETIRE_AFTER] = at.NEVER if nodes == "all" else self.retire_after
         self._cleared_at = []
         self._pieces: list[_Piece] = []
         state.reserve(batch.documents + 1, "found_starts", "occurrence_starts")
@@ -148,6 +163,10 @@ class Automaton:
                 self._answer_number()
             elif status == at.FULL_DEPTH:
                 state.grow("outer_states")
+            elif status == at.ASKS_OPEN:
+                self._retire()
+            elif status == at.ENDED:
+                self._recall()
             else:
                 self._make_room(status)
         return self._match_set(batch.documents)
@@ -189,7 +208,8 @@ class Automaton:
         words = self._state.words
         if self._is_restoring and words[at.RESTORED] == words[at.DEPTH]:
             self._is_restoring = False
-            self._bound = max(self.bytes_max, 2 * size_of(self.cache))
+            kept = size_of(self._whole) if self._whole else 0
+            self._bound = max(self.bytes_max - kept, 2 * size_of(self.cache))
         self._grow(status)
         is_over = size_of(self.cache) > self._bound and not self._is_restoring
         # What one event alone needs more than there may be is granted, or it would never end.
@@ -216,15 +236,16 @@ class Automaton:
     def _clear(self) -> None:
         """Drop all that open elements do not need; the kernel then finds their states again."""
         self.cleared += 1
+        log.info("an automaton cleared its cache, %d bytes, to stay in bounds", size_of(self.cache))
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Go on with an empty cache and what open elements need."""
         self._is_restoring = True
         old, words = self.cache, self._state.words
-        log.info("an automaton cleared its cache, %d bytes, to stay in bounds", size_of(old))
         self._cleared_at = words[_POSITION].tolist()
         self._set_aside()
-        self._scratch.pending_bits[:] = 0
-        self._scratch.needed[:] = 0
-        words[at.TURNED_TO] = 0
-        self._state.replace(seen=np.zeros(64, np.int64))
+        self._forget_place()
         self._use(new_arrays(self.program.arrays, self.program.queries))
         if words[at.IS_OPEN]:
             self._facts(old, at.EMPTY)  # is the first set of all
@@ -234,6 +255,13 @@ class Automaton:
             words[at.CHILD_FACTS] = self._facts(old, int(words[at.CHILD_FACTS]))
             words[at.CURRENT], words[at.RESTORED] = at.START, 0
 
+    def _forget_place(self) -> None:
+        """Forget what a cache has numbers for: pending nodes, and which answers were reported."""
+        self._scratch.pending_bits[:] = 0
+        self._scratch.needed[:] = 0
+        self._state.words[at.TURNED_TO] = 0
+        self._state.replace(seen=np.zeros(64, np.int64))
+
     def _facts(self, old: CacheArrays, number: int) -> int:
         """A set of facts of an old cache in the new one."""
         start, end = old.facts.starts[number : number + 2]
@@ -241,6 +269,56 @@ class Automaton:
         while (found := known_facts(self._state.words, places, words)) < 0:
             self._grow(at.FULL_FACTS)
         return int(found)
+
+    # -- retirement --------------------------------------------------------------------------------
+
+    def _retire(self) -> None:
+        """Go on without the queries that are true of the document, if these are half of them."""
+        words, answers = self._state.words, self.cache.answers
+        event, begun = words[at.EVENT], self._events.document_starts[words[at.DOCUMENT]]
+        words[at.RETIRE_AT] = event + max(event - begun, words[at.RETIRE_AFTER])
+        count, used = answers.counts.tolist()
+        found = self._state.arrays.found[words[at.COUNTED_FROM] : words[at.FOUND_COUNT]]
+        matches = MatchSet(
+            np.array([0, len(found)]), found, answers.starts[: count + 1], answers.members[:used],
+            self.program.arrays.sliced,
+        )  # fmt: skip
+        is_open = np.ones(self.program.queries, np.bool_)
+        if words[at.HAS_RETIRED]:
+            is_open = self._open.copy()
+        before = np.count_nonzero(is_open)
+        is_open[matches.numbers(0)] = False
+        left = np.count_nonzero(is_open)
+        if not left:
+            words[at.IS_SETTLED] = 1
+        elif SHARE * left <= before:
+            if not words[at.HAS_RETIRED]:
+                is_small = size_of(self.cache) <= self.bytes_max // 2
+                arrays = self.program.arrays
+                self._whole = self.cache if is_small else new_arrays(arrays, self.program.queries)
+            words[at.HAS_RETIRED] = 1
+            self._open = is_open
+            self.retired += 1
+            for name, bits in what_is_open(self.program.arrays, is_open)._asdict().items():
+                getattr(self._scratch, f"open_{name}")[: len(bits)] = bits
+            if len(self._scratch.consumed):
+                self._scratch.consumed[:] |= ~self._scratch.open_facts
+            self._begin_anew()
+
+    def _recall(self) -> None:
+        """Begin the next document with all queries, and what is known of them."""
+        words = self._state.words
+        self._set_aside()
+        self._forget_place()
+        words[[at.HAS_RETIRED, at.CONSUMED]] = 0
+        scratch = self._scratch
+        for bits in (scratch.open_queries, scratch.open_facts, scratch.open_nodes):
+            bits.fill(~bits.dtype.type(0))
+        scratch.open_sliced[:] = np.arange(len(scratch.open_sliced))
+        scratch.consumed[:] = 0
+        assert self._whole is not None
+        self._use(self._whole)
+        self._whole = None
 
     # -- results -----------------------------------------------------------------------------------
 

@@ -23,6 +23,8 @@ NOTHING = -1
 """No answer."""
 NO_RESULT = -2
 """A result that is not known yet."""
+NEVER = 1 << 62
+"""More queries than there are, and more events."""
 
 # Columns of ``state_info``.
 ANSWER, UNCONDITIONAL_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN, READS = range(8)
@@ -141,6 +143,8 @@ class Scratch(NamedTuple):
         counter_values: 0 between uses.
         consumed, consumed_facts: the sparse facts from which nothing more follows in this document,
             as bits, and as numbers.
+        open_queries, open_facts, open_nodes: bits of what may still matter for this document.
+        open_sliced: int32[sliced + 1]; how many queries before each of the ``sliced`` may matter.
     """
 
     nodes: Int32
@@ -161,6 +165,10 @@ class Scratch(NamedTuple):
     counter_values: Int32
     consumed: Words
     consumed_facts: Int32
+    open_queries: Bytes
+    open_facts: Words
+    open_nodes: Bytes
+    open_sliced: Int32
 
 
 class Events(NamedTuple):
@@ -228,13 +236,15 @@ class Progress(NamedTuple):
  FOUND_COUNT, STAMP, RESTORED, WIDTH, HAS_COUNTERS, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
  TRUE_AT_MOST, LOOK_AT, IS_SETTLED, NUMBER_BUFFER, NUMBER_START, NUMBER_END,
  DOCUMENT_TEXT, TEXT_NEEDED, OCCURRENCES, OCCURRENCE_COUNT, OVERLAID, LEVEL, CONSUMED,
- SCALARS) = range(33)  # fmt: skip
+ RETIRE_AFTER, RETIRE_AT, HAS_RETIRED, SCALARS) = range(36)  # fmt: skip
 # Values of OCCURRENCES: which of the nodes that reach states with answers are listed.
 OCCURRENCES_NONE, OCCURRENCES_FIRST, OCCURRENCES_ALL = range(3)
-# What ``scan`` returns: what has to grow, or that Python has to read a number; negated, what the
-# functions that add to the cache return.
+# What ``scan`` returns: what has to grow; that Python has to read a number, or to look which
+# queries are true; that a document ENDED from which some had retired. Negated, it is what the
+# functions return that add to the cache.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
- FULL_DEPTH, FULL_TEXT, FULL_OVERLAY, FULL_REACHED, ASKS_NUMBER) = range(13)  # fmt: skip
+ FULL_DEPTH, FULL_TEXT, FULL_OVERLAY, FULL_REACHED, ASKS_NUMBER, ASKS_OPEN, ENDED,
+ ) = range(15)  # fmt: skip
 
 
 def nested(kind: Any, values: Iterator[Any]) -> Any:

@@ -132,14 +132,14 @@ def take_rows(state: Int64, index: int, column: int, last: int, taken: int) -> i
     """List the slices of a grid's rows from one column up to another."""
     grids, cells = int32s(state, at.PROGRAM.grids), int32s(state, at.PROGRAM.grid_cells)
     rows, into = int32s(state, at.PROGRAM.grid_rows), int32s(state, at.SCRATCH.answers)
-    facts = uint64s(state, at.SCRATCH.child_facts)
+    facts, open = uint64s(state, at.SCRATCH.child_facts), int32s(state, at.SCRATCH.open_sliced)
     before = np.int64(grids[index + pr.FIRST_COLUMN])
     width = np.int64(grids[index + pr.COLUMNS]) + 1
     cell = np.int64(grids[index + pr.CELLS])
     for row in range(grids[index + pr.FIRST_ROW], grids[index + pr.GRID_COLUMNS + pr.FIRST_ROW]):
         start, end = cells[U(cell + column - before)], cells[U(cell + last - before)]
         into[U(taken)], into[U(taken + 1)] = -1 - start, end
-        taken += 2 * (sets.holds_fact(facts, rows[U(row)]) & (start < end))
+        taken += 2 * (sets.holds_fact(facts, rows[U(row)]) & (open[U(start)] < open[U(end)]))
         cell += width
     return taken
 

@@ -238,7 +238,8 @@ def follow(state: Int64, rules: Int32, row: int) -> None:
         action, target = rules[row + pr.ACTION], np.int64(rules[row + pr.TARGET])
         if action == pr.ACCEPTS:
             bits = uint8s(state, at.SCRATCH.answer_bits)
-            if not sets.is_set(bits, target):
+            is_open = sets.is_set(uint8s(state, at.SCRATCH.open_queries), target)
+            if is_open and not sets.is_set(bits, target):
                 sets.set_bit(bits, target)
                 int32s(state, at.SCRATCH.answers)[state[at.TAKEN]] = target
                 state[at.TAKEN] += 1

@@ -269,6 +269,7 @@ def intern_derived(state: Int64) -> int:
     """The number of the set of the facts that follow, -1 if there is no room. None follow then."""
     derived, summary = uint64s(state, at.SCRATCH.derived), uint64s(state, at.SCRATCH.derived_words)
     places, words = int32s(state, at.SCRATCH.set_places), uint64s(state, at.SCRATCH.set_words)
+    open = uint64s(state, at.SCRATCH.open_facts)
     count, hash = 0, U(0)
     for i in range(len(summary)):
         which = summary[i]
@@ -276,10 +277,12 @@ def intern_derived(state: Int64) -> int:
         while which != U(0):
             place = 64 * i + first(which)
             which &= which - U(1)
-            places[count], words[count] = place, derived[place]
-            hash += mixed_word(place, derived[place])
+            word = derived[place] & open[place]
             derived[place] = U(0)
-            count += 1
+            if word != U(0):
+                places[count], words[count] = place, word
+                hash += mixed_word(place, word)
+                count += 1
     return intern_set(state, count, hash)
 
 

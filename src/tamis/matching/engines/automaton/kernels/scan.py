@@ -24,9 +24,6 @@ from tamis.matching.engines.automaton.kernels.overlay import (
 from tamis.matching.engines.automaton.kernels.starts import advance, begin
 from tamis.matching.engines.automaton.kernels.values import read_value
 
-NEVER = 1 << 62
-"""More queries than there are, and more events."""
-
 
 @called
 def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: int) -> int:
@@ -81,6 +78,8 @@ def leaves(state: Int64) -> int:
     DUE is then the event that has the next one.
     """
     event = state[at.EVENT] - 1
+    if event >= state[at.RETIRE_AT]:
+        return at.ASKS_OPEN
     events = int64s(state, at.EVENTS.attribute_event)
     names, symbols = int32s(state, at.EVENTS.attribute_name), int32s(state, at.EVENTS.attributes)
     starts, ends = int64s(state, at.EVENTS.value_start), int64s(state, at.EVENTS.value_end)
@@ -122,9 +121,9 @@ def leaves(state: Int64) -> int:
         state[at.MISC_AT] += has_misc
         state[at.TEXT_AT] += has_text
     at_attribute = state[at.ATTRIBUTE_AT]
-    due = events[at_attribute] if at_attribute < len(events) else NEVER
-    due = min(due, texts[text] if text < len(texts) else NEVER)
-    state[at.DUE] = min(due, miscs[misc] if misc < misc_end else NEVER)
+    due = events[at_attribute] if at_attribute < len(events) else at.NEVER
+    due = min(due, state[at.RETIRE_AT], texts[text] if text < len(texts) else at.NEVER)
+    state[at.DUE] = min(due, miscs[misc] if misc < misc_end else at.NEVER)
     return at.DONE
 
 
@@ -166,6 +165,7 @@ def scan(state: Int64) -> int:
             state[at.DOCUMENT] = document + 1
             int64s(state, at.PROGRESS.found_starts)[document + 1] = state[at.FOUND_COUNT]
             int64s(state, at.PROGRESS.occurrence_starts)[document + 1] = state[at.OCCURRENCE_COUNT]
+            status = at.ENDED if state[at.HAS_RETIRED] else at.DONE
     return status
 
 
@@ -178,6 +178,7 @@ def open_document(state: Int64, start: int) -> None:
     state[at.IS_OPEN] = 1
     state[at.EVENT] = start
     state[at.DUE] = -1
+    state[at.RETIRE_AT] = start + state[at.RETIRE_AFTER]
     state[at.DEPTH] = 0
     state[at.CURRENT] = at.START
     state[at.CHILD_FACTS] = at.EMPTY
@@ -187,7 +188,9 @@ def open_document(state: Int64, start: int) -> None:
     state[at.DOCUMENT_TEXT] = state[at.TEXT_AT]
     state[at.COUNTED_FROM] = state[at.FOUND_COUNT]
     state[at.TRUE_AT_MOST] = state[at.IS_SETTLED] = 0
-    state[at.LOOK_AT] = NEVER if state[at.OCCURRENCES] == at.OCCURRENCES_ALL else state[at.QUERIES]
+    state[at.LOOK_AT] = (
+        at.NEVER if state[at.OCCURRENCES] == at.OCCURRENCES_ALL else state[at.QUERIES]
+    )
     answer = np.int64(int32s(state, at.CACHE.state_info)[at.START * at.STATE_COLUMNS + at.ANSWER])
     answers.add_occurrence(state, answer, document << KIND_BITS | OF_DOCUMENT)
     answers.report(state, answer)

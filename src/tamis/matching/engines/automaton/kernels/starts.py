@@ -56,7 +56,18 @@ def find_reached_nodes(state: Int64, outer: int, inherited: int, symbol: int) ->
             start, end = nodes[row + pr.DESCENDANTS], nodes[row + pr.NODE_COLUMNS + pr.CHILDREN]
             count = reach(tests, start, end, symbol, passed, reached, count)
         pending = int64s(state, at.CACHE.pending_info)[pending * at.PENDING_COLUMNS + at.AROUND]
-    return count
+    return only_open(state, count) if state[at.HAS_RETIRED] else count
+
+
+@called
+def only_open(state: Int64, count: int) -> int:
+    """Of the nodes that are listed, list those that still matter: how many."""
+    reached, open = int32s(state, at.SCRATCH.nodes), uint8s(state, at.SCRATCH.open_nodes)
+    kept = 0
+    for i in range(count):
+        reached[kept] = reached[i]
+        kept += np.int64(sets.is_set(open, reached[i]))
+    return kept
 
 
 @inlined
@@ -199,12 +210,12 @@ def accepted_at_once(state: Int64, count: int) -> int:
     """The answer of the nodes that are reached, NOTHING, or less if there is no room."""
     nodes, reached = int32s(state, at.PROGRAM.nodes), int32s(state, at.SCRATCH.nodes)
     accepted, answers = int32s(state, at.PROGRAM.accepts), int32s(state, at.SCRATCH.answers)
-    bits = uint8s(state, at.SCRATCH.answer_bits)
+    bits, open = uint8s(state, at.SCRATCH.answer_bits), uint8s(state, at.SCRATCH.open_queries)
     found = 0
     for i in range(count):
         row = reached[i] * pr.NODE_COLUMNS
         for j in range(nodes[row + pr.ACCEPTED], nodes[row + pr.NODE_COLUMNS + pr.ACCEPTED]):
-            if not sets.is_set(bits, accepted[j]):
+            if sets.is_set(open, accepted[j]) and not sets.is_set(bits, accepted[j]):
                 sets.set_bit(bits, accepted[j])
                 answers[found] = accepted[j]
                 found += 1
