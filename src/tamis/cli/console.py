@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json
 import logging
 import os
 import re
@@ -18,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 import click
 from click.exceptions import Exit
 
+from tamis.core.arguments import to_json
 from tamis.core.errors import DocumentError, EventError, TamisError, UnwritableOutput, UsageError
 from tamis.core.limits import Limits
 
@@ -253,23 +253,6 @@ class Results:
             self.stream.write(data)
             if self.at_once:
                 self.stream.flush()
-
-
-def to_json(value: object) -> str:
-    r"""A value as JSON that UTF-8 can hold.
-
-    The bytes of a file name that is not UTF-8 are escaped as Python escapes them: the line is valid
-    JSON, and ``os.fsencode`` gives the name back.
-
-    >>> to_json({"document": "né.xml"}), to_json({"document": "n\udce9.xml"})
-    ('{"document": "né.xml"}', '{"document": "n\\udce9.xml"}')
-    """
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value)
-    return text
 
 
 def of_document(target: Target, record: int | None = None) -> dict[str, object]:

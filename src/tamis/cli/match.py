@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +11,15 @@ from tamis.cli import arguments as args
 from tamis.cli.console import Results, Status, about, of_document, open_results, say, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
+from tamis.core.arguments import to_json
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Which
     from tamis.matching.match import Match
+
+_TOGETHER_MAX = 1 << 20
+"""Lines are passed on when their lists have so many bytes."""
 
 EXAMPLES = {
     "match": """\b
@@ -131,18 +134,47 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             )
 
 
-@dataclass
 class _Answers:
-    results: Results
-    matching_only: bool
-    with_nodes: bool
-    with_values: bool
-    matched: bool = False
+    """Writes answers: lists of ids as they stand ready, and many lines at a time."""
+
+    def __init__(
+        self, results: Results, matching_only: bool, with_nodes: bool, with_values: bool
+    ) -> None:
+        self.results = results
+        self.matching_only = matching_only
+        self.with_nodes, self.with_values = with_nodes, with_values
+        self.matched = False
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._target: Target | None = None
+        self._head = ""  # of the target's lines, without its end
 
     def write(self, target: Target, found: Match) -> None:
+        """Write an answer; those that are matched together are passed on together."""
         if found.error is not None:
+            self.flush()
             self.results.write_error(target, found.error, found.record)
-            return
+        elif self.with_nodes or found.failed:
+            self.flush()
+            self._write_all(target, found)
+        elif found or not self.matching_only:
+            if target is not self._target:
+                self._target, self._head = target, to_json(of_document(target))[:-1]
+            record = "" if found.record is None else f', "record": {found.record}'
+            ids = found.json()
+            self._parts += (f'{self._head}{record}, "matches": '.encode(), ids, b"}\n")
+            self._size += len(ids)
+            self.matched |= len(ids) > len(b"[]")
+        if found.is_last or self._size > _TOGETHER_MAX:
+            self.flush()
+
+    def flush(self) -> None:
+        """Pass on what was not yet."""
+        if self._parts:
+            self.results.write_bytes(b"".join(self._parts))
+            self._parts, self._size = [], 0
+
+    def _write_all(self, target: Target, found: Match) -> None:
         ids, failures = list(found), found.failed
         if not ids and not failures and self.matching_only:
             return

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tamis.cli import arguments as args
-from tamis.cli.console import in_options, open_results, progress, reading, standard_input, to_json
+from tamis.cli.console import in_options, open_results, progress, reading, standard_input
 from tamis.cli.options import Argument, FileName, Option
-from tamis.core.arguments import is_store
+from tamis.core.arguments import is_store, to_json
 from tamis.core.errors import UsageError
 from tamis.core.threads import usable_cores
 from tamis.documents import files
@@ -108,22 +108,17 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
             "--by interface needs to know which subscriptions belong to each: give --interfaces, "
             'or an "interface" in each line of *.ndjson'
         )
-    ids: dict[str, Sequence[SubscriptionId]] = {
-        "subscription": matcher.ids,
-        "filter": range(matcher.table.filters),
-        "interface": matcher.interface_ids,
-    }
     with (
         open_results(output) as results,
         progress(len(events), results.is_terminal, "files") as advance,
     ):
-        lines = _Lines(ids[by], matching_only)
         for name in events:
             file = f'"file": {to_json(name)}, ' if len(events) > 1 else ""
             place = "row" if name.endswith(_PARQUET) else "line"
             try:
                 for answers in _answers(matcher, name, by, threads or usable_cores()):
-                    results.write_bytes(lines.of(answers, f'{{{file}"{place}": '))
+                    beginning = f'{{{file}"{place}": '
+                    results.write_bytes(_lines(answers, beginning, matching_only))
                     results.errors += len(answers.errors)
             except UsageError as error:  # a column that filters name is of a type that none can be
                 if not name.endswith(_PARQUET):
@@ -177,32 +172,14 @@ def _interface_of(line: str, is_json: bool) -> tuple[SubscriptionId, Subscriptio
     return pair if are_ids else None
 
 
-class _Lines:
-    """Makes lines of answers, many at a time, as ``Results.write`` would of each."""
-
-    def __init__(self, ids: Sequence[SubscriptionId], matching_only: bool) -> None:
-        self.ids = ids
-        self.matching_only = matching_only
-        self._written: dict[int, str] = {}
-
-    def of(self, answers: EventMatches, beginning: str) -> bytes:
-        """The lines of some events; ``beginning`` is of each, up to the line or row."""
-        assert answers.lines is not None
-        lines = []
-        every = zip(answers.lines.tolist(), answers.each(), strict=True)
-        for number, (line, matches) in enumerate(every):
-            if matches:
-                ids = ", ".join(map(self._id, matches))
-                lines.append(f'{beginning}{line}, "matches": [{ids}]}}\n')
-            elif number in answers.errors:
-                error = to_json(in_options(answers.errors[number].message))
-                lines.append(f'{beginning}{line}, "error": {error}}}\n')
-            elif not self.matching_only:
-                lines.append(f'{beginning}{line}, "matches": []}}\n')
-        return "".join(lines).encode()
-
-    def _id(self, number: int) -> str:
-        written = self._written.get(number)
-        if written is None:
-            written = self._written[number] = to_json(self.ids[number])
-        return written
+def _lines(answers: EventMatches, beginning: str, matching_only: bool) -> bytes:
+    """The lines of some events; ``beginning`` is of each, up to the line or row."""
+    assert answers.lines is not None
+    found: list[bytes] = []
+    for number, line in enumerate(answers.lines.tolist()):
+        if number in answers.errors:
+            error = to_json(in_options(answers.errors[number].message))
+            found.append(f'{beginning}{line}, "error": {error}}}\n'.encode())
+        elif not matching_only or answers.count(number):
+            found += (f'{beginning}{line}, "matches": '.encode(), answers.json(number), b"}\n")
+    return b"".join(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ from tamis.cli import console
 from tamis.cli.console import Results, open_results
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
+from tamis.core.arguments import to_json
 from tamis.core.errors import UnsupportedExpression, UsageError
 from tamis.language.model import Nodes
 from tamis.language.values import number_string, value_string
@@ -43,6 +45,8 @@ The same with --value, and of an expression that is a number:
 """
 
 _ID = "expression"
+_TOGETHER_MAX = 1 << 18
+"""Nodes are written together until they have so many characters."""
 
 
 def select(  # noqa: PLR0913, PLR0917 - one for each option
@@ -168,18 +172,36 @@ class _Printer:
         selection = found.nodes(_ID)
         if self.as_json:
             document = console.of_document(target, found.record)
-            for node, text, value in zip(
-                selection, selection.fragments(), selection.values(), strict=True
-            ):
-                self.results.write({**document, **node._asdict(), "text": text, "value": value})
+            every = zip(selection, selection.fragments(), selection.values(), strict=True)
+            objects = (
+                to_json({**document, **node._asdict(), "text": text, "value": value}) + "\n"
+                for node, text, value in every
+            )
+            for some in _together(objects):
+                self.results.write_bytes(some.encode())
         else:
             texts = selection.values() if self.values else selection.fragments()
-            for node, text in zip(selection, texts, strict=True):
-                where = f"{target.label}:{node.line}:" if self.has_names else ""
-                self.results.write_text(where + text, self.end)
+            if self.has_names:
+                named = zip(selection.lines.tolist(), texts, strict=True)
+                texts = (f"{target.label}:{line}:{text}" for line, text in named)
+            for some in _together(text + self.end for text in texts):
+                self.results.write_text(some, end="")
         if selection.is_cut:
             only = f"only the first {len(selection):,} nodes: the limit {selection.cut_by}"
             console.warn(console.in_options(f"{target.label}: {only}"))
+
+
+def _together(texts: Iterator[str]) -> Iterator[str]:
+    """Texts of many nodes together: to write each by itself takes longer than to find it."""
+    some: list[str] = []
+    size = 0
+    for text in texts:
+        some.append(text)
+        size += len(text)
+        if size > _TOGETHER_MAX:
+            yield "".join(some)
+            some, size = [], 0
+    yield "".join(some)
 
 
 def _json_value(value: bool | float | str) -> bool | int | float | str:

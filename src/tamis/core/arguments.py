@@ -1,7 +1,8 @@
-"""Checks of arguments that many functions take; each raises a ``UsageError``."""
+"""Checks of arguments that many functions take, each raising a ``UsageError``; and JSON."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -97,3 +98,20 @@ MANIFEST = "tamis.store"
 def is_store(path: object) -> TypeGuard[str | os.PathLike[str]]:
     """Whether something is the path of a folder that keeps subscriptions."""
     return isinstance(path, str | os.PathLike) and Path(path, MANIFEST).is_file()
+
+
+def to_json(value: object) -> str:
+    r"""A value as JSON that UTF-8 can hold.
+
+    The bytes of a file name that is not UTF-8 are escaped as Python escapes them: the line is valid
+    JSON, and ``os.fsencode`` gives the name back.
+
+    >>> to_json({"document": "né.xml"}), to_json({"document": "n\udce9.xml"})
+    ('{"document": "né.xml"}', '{"document": "n\\udce9.xml"}')
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text

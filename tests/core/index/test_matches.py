@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import numpy as np
@@ -94,9 +95,9 @@ def expected_of(every: list[Part]) -> list[list[int]]:
 @given(found())
 def test_all_documents(every: list[Part]) -> None:
     matches, expected = matches_of(every), expected_of(every)
-    assert list(matches.each()) == expected
     assert [matches.numbers(number).tolist() for number in range(len(expected))] == expected
     assert list(map(matches.ids, range(len(expected)))) == expected
+    assert list(map(json.loads, map(matches.json, range(len(expected))))) == expected
 
 
 @given(found(), st.data())
@@ -143,7 +144,8 @@ def test_errors_and_failures() -> None:
     assert matches.ids(0) == [4]
     with pytest.raises(MalformedDocument):
         matches.count(1)
-    assert list(Matches[MalformedDocument].of_error(error).each()) == [[]]
+    with pytest.raises(MalformedDocument):
+        Matches[MalformedDocument].of_error(error).json(0)
 
 
 def test_documents_that_are_not_there() -> None:

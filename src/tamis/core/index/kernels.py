@@ -171,3 +171,31 @@ def list_documents(state: Int64) -> int:
         state[NEXT] += 1
         starts[state[NEXT] - state[FIRST]] = state[LISTED]
     return 0
+
+
+@kernel
+def write_lists(
+    starts: Int64,
+    numbers: Int32,
+    data: Bytes,
+    begins: Int64,
+    ends: Int64,
+    into: Bytes,
+    bounds: Int64,
+) -> None:
+    """Write lists of what stands in ``data``, by number from begins to ends, as JSON has lists."""
+    at = np.int64(0)
+    for row in range(len(starts) - 1):
+        into[at] = 91  # [
+        at += 1
+        for place in range(starts[row], starts[row + 1]):
+            if place > starts[row]:
+                into[at], into[at + 1] = 44, 32  # a comma and a space
+                at += 2
+            number = numbers[place]
+            for index in range(begins[number], ends[number]):
+                into[at] = data[index]
+                at += 1
+        into[at] = 93  # ]
+        at += 1
+        bounds[row + 1] = at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Generic, NamedTuple, NoReturn, Self, TypeVar
 
@@ -17,6 +16,7 @@ from tamis.core.index import kernels
 from tamis.core.index.columns import Ids
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import SnapshotIds
+from tamis.core.index.written import WrittenLists
 from tamis.core.kernel.record import register
 from tamis.core.kernel.state import State, zeros
 
@@ -114,6 +114,11 @@ class Listing:
         self._size = size
         self._idle: list[State[kernels.Work]] = []  # of threads that list nothing now
 
+    @cached_property
+    def written(self) -> WrittenLists:
+        """The ids as JSON."""
+        return WrittenLists(self.ids, self._size)
+
     def lists(
         self, found: Sequence[MatchSet], first: int, end: int, most: int
     ) -> tuple[Int64, Int32]:
@@ -132,14 +137,16 @@ class Listing:
             state = self._idle.pop()
         except IndexError:
             state = self._opened()
-        words = state.words
+        words, sliced = state.words, 0
         for part, matches in enumerate(found):
+            sliced = max(sliced, len(matches.sliced))
             if [array.dtype for array in matches[:5]] != _DTYPES:
                 raise TypeError("an engine's arrays have other types than MatchSet says")
             register(words, kernels.FIRST_PART + part * kernels.PART_SIZE + 1, matches[:5])
         words[: kernels.PARTS] = first, end, first, most, 0, 0
         state.reserve(end - first + 1, "starts")
-        state.reserve(max((len(each.sliced) for each in found), default=0) + 63 >> 6, "covered")
+        if sliced:
+            state.reserve((sliced >> 6) + 1, "covered")
         while kernels.list_documents(words):
             state.reserve(int(words[kernels.LISTED] + words[kernels.MARKED]), "numbers")
         documents = int(words[kernels.NEXT]) - first
@@ -169,11 +176,12 @@ class Listing:
 class _Chunk:
     """Documents that were listed together, from ``first`` on."""
 
-    __slots__ = ("first", "ids", "numbers", "starts")
+    __slots__ = ("first", "ids", "json", "numbers", "starts")
 
     def __init__(self, first: int, starts: list[int], numbers: Int32) -> None:
         self.first, self.starts, self.numbers = first, starts, numbers
         self.ids: list[SubscriptionId] | None = None
+        self.json: tuple[bytes, list[int]] | None = None
 
 
 _NO_CHUNK = _Chunk(0, [0], _NO_NUMBERS)
@@ -234,15 +242,6 @@ class Matches(Generic[E]):
             return np.zeros(self.documents - first + 1, np.int64), _NO_NUMBERS
         return self.listing.lists(self.found, first, self.documents, most)
 
-    def each(self) -> Iterator[list[int]]:
-        """The numbers that matched each document; one in error has none."""
-        first = 0
-        while first < self.documents:
-            starts, numbers = self.lists(first, LISTED_TOGETHER)
-            every = numbers.tolist()
-            yield from (every[start:end] for start, end in pairwise(starts.tolist()))
-            first += len(starts) - 1
-
     def numbers(self, document: int) -> Int32:
         """The numbers of the subscriptions that matched: int32, ascending, read-only."""
         chunk, index = self._within(document)
@@ -261,6 +260,15 @@ class Matches(Generic[E]):
             found = chunk.numbers.tolist() if ids is None else ids.take(chunk.numbers)
             chunk.ids = found
         return found[chunk.starts[index] : chunk.starts[index + 1]]
+
+    def json(self, document: int) -> bytes:
+        """The ids of the subscriptions that matched, as a JSON list."""
+        chunk, index = self._within(document)
+        if (found := chunk.json) is None:
+            found = self.listing.written.of(np.array(chunk.starts), chunk.numbers)
+            chunk.json = found
+        data, bounds = found
+        return data[bounds[index] : bounds[index + 1]]
 
     def _within(self, document: int) -> tuple[_Chunk, int]:
         """The documents with which one was listed, and its index among them."""
@@ -296,6 +304,23 @@ class Matched(Generic[E]):
     def version(self) -> int:
         """The version of the live set that this is an answer of; 0 of a compiled set."""
         return self._matches.listing.version
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it is the last of those that were matched together: it is time to flush."""
+        return self._number == self._matches.documents - 1
+
+    def json(self) -> bytes:
+        """The ids that matched, as a JSON list in UTF-8.
+
+        It is put together from ids that were written before, and takes a fraction of
+        ``json.dumps(list(match))``.
+
+        >>> import tamis
+        >>> tamis.compile({"x": "//a", 7: "//a", "y": "//b"}).match(b"<a/>").json()
+        b'["x", 7]'
+        """
+        return self._matches.json(self._number)
 
     @property
     def indices(self) -> Int32:

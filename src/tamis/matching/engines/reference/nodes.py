@@ -7,12 +7,11 @@ operations on the sets alone, whatever the depth.
 
 from __future__ import annotations
 
-from array import array
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64
+from tamis.core.arrays import Int32, Int64, starts_of
 from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, MISC, TEXT, DocumentBatch
 
 Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -45,82 +44,111 @@ class NodeTable(NamedTuple):
 
 
 def build_nodes(batch: DocumentBatch) -> NodeTable:
-    """Walk the events once, with a stack of open elements."""
-    walk = _TreeWalk(batch)
-    for document in np.flatnonzero(np.diff(batch.document_starts)).tolist():  # others are in error
-        walk.document(document)
-    walk.texts_before.append(walk.next_text)
-    columns = (walk.parent, walk.end, walk.source, walk.texts_before, walk.documents, walk.numbers)
-    wide = (np.array(column, np.int64) for column in columns)
-    return NodeTable(np.array(walk.kind, np.int8), np.array(walk.name, np.int32), *wide)
+    """The nodes of all documents.
+
+    There is a *slot* for each document, and for each event behind it. The first node of a slot is
+    the document, or the element that starts. Its attributes follow, and then the text nodes,
+    comments and PIs that are directly behind the event.
+    """
+    numbers = np.flatnonzero(np.diff(batch.document_starts))  # others are in error
+    documents = np.arange(len(numbers))
+    of_events = np.repeat(documents, np.diff(batch.document_starts)[numbers])
+    slots = _Slots(
+        documents=batch.document_starts[numbers] + documents,
+        events=np.arange(1, len(batch.tags) + 1) + of_events,
+        misc=batch.misc_event + 1 + np.repeat(documents, np.diff(batch.misc_starts)[numbers]),
+    )
+    tags = batch.tags
+    begun = np.flatnonzero(tags >= 0)
+    ended, around = _partners(tags, begun)
+    heads = np.zeros(len(tags) + len(numbers), np.int64)
+    heads[slots.documents] = heads[slots.events[begun]] = 1
+    attributes, texts = slots.events[batch.attribute_event], slots.events[batch.text_event]
+    first_leaf = heads + np.bincount(attributes, minlength=len(heads))
+    sizes = first_leaf + np.bincount(texts, minlength=len(heads))
+    sizes += np.bincount(slots.misc, minlength=len(heads))
+    starts = starts_of(sizes)
+    first_leaf += starts[:-1]
+    # Of texts and misc of a slot, those come first that have fewer texts before them.
+    is_before = len(texts) + 1
+    misc_before = np.searchsorted(
+        slots.misc * is_before + batch.misc_text, texts * is_before + np.arange(len(texts)), "right"
+    ) - np.searchsorted(slots.misc, texts)
+    texts_before = batch.misc_text - np.searchsorted(texts, slots.misc)
+    own = starts[slots.documents], starts[slots.events[begun]]
+    # The rows of the elements that are open behind each event, and of documents in their slots.
+    inner = np.zeros(len(heads), np.int64)
+    inner[slots.documents] = own[0]
+    parents = np.where(around >= 0, starts[slots.events[begun[around]]], own[0][of_events[begun]])
+    inner[slots.events[begun]], inner[slots.events[ended]] = own[1], parents
+    table = _Rows(int(starts[-1]))
+    table.put(DOCUMENT, own[0], own[0], numbers)
+    table.put(ELEMENT, own[1], parents, begun, tags[begun])
+    place = starts[attributes] + 1 + _within(attributes)
+    table.put(ATTRIBUTE, place, inner[attributes], None, batch.attribute_name)
+    table.put(TEXT, first_leaf[texts] + _within(texts) + misc_before, inner[texts])
+    place = first_leaf[slots.misc] + _within(slots.misc) + texts_before
+    table.put(MISC, place, inner[slots.misc], None, batch.misc_name)
+    end = np.arange(1, len(table.kind) + 1)
+    end[own[0]] = np.append(own[0][1:], len(table.kind))[: len(numbers)]
+    end[own[1]] = starts[slots.events[ended]]
+    before = starts_of(table.kind == TEXT)
+    return NodeTable(
+        table.kind, table.name, table.parent, end, table.source, before, own[0], numbers
+    )
 
 
-class _TreeWalk:
-    """The growing columns, and where the walk is in attributes, text and misc."""
+class _Slots(NamedTuple):
+    """The slots of documents, of events, and of comments and PIs."""
 
-    def __init__(self, batch: DocumentBatch) -> None:
-        self.document_starts = batch.document_starts.tolist()
-        self.tags = batch.tags.tolist()
-        self.attribute_event = _with_sentinel(batch.attribute_event)
-        self.attribute_name = batch.attribute_name.tolist()
-        self.text_event = _with_sentinel(batch.text_event)
-        self.misc_starts = batch.misc_starts.tolist()
-        misc_columns = batch.misc_event.tolist(), batch.misc_text.tolist()
-        self.misc_positions = list(zip(*misc_columns, strict=True))
-        self.misc_name = batch.misc_name.tolist()
-        self.next_attribute = self.next_text = self.next_misc = self.misc_end = 0
-        self.kind, self.name = array("b"), array("i")
-        self.parent, self.end, self.source = array("q"), array("q"), array("q")
-        self.texts_before, self.documents, self.numbers = array("q"), array("q"), array("q")
-
-    def document(self, number: int) -> None:
-        first, last = self.document_starts[number : number + 2]
-        self.next_misc, self.misc_end = self.misc_starts[number : number + 2]
-        root = self.add(DOCUMENT, -1, len(self.kind), number)
-        self.documents.append(root)
-        self.numbers.append(number)
-        open_nodes = [root]
-        self.leaves(first - 1, root)
-        for event in range(first, last):
-            tag = self.tags[event]
-            if tag >= 0:
-                node = self.add(ELEMENT, tag, open_nodes[-1], event)
-                open_nodes.append(node)
-                while self.attribute_event[self.next_attribute] == event:
-                    name = self.attribute_name[self.next_attribute]
-                    self.add(ATTRIBUTE, name, node, self.next_attribute)
-                    self.next_attribute += 1
-            else:
-                self.end[open_nodes.pop()] = len(self.kind)
-            self.leaves(event, open_nodes[-1])
-        self.end[root] = len(self.kind)
-
-    def leaves(self, event: int, parent: int) -> None:
-        """The text nodes, comments and PIs that follow an event directly."""
-        while True:
-            misc, position = self.next_misc, (event, self.next_text)
-            if misc < self.misc_end and self.misc_positions[misc] == position:
-                self.add(MISC, self.misc_name[misc], parent, misc)
-                self.next_misc += 1
-            elif self.text_event[self.next_text] == event:
-                self.add(TEXT, -1, parent, self.next_text)
-                self.next_text += 1
-            else:
-                return
-
-    def add(self, kind: int, name: int, parent: int, source: int) -> int:
-        row = len(self.kind)
-        self.kind.append(kind)
-        self.name.append(name)
-        self.parent.append(parent)
-        self.end.append(row + 1)
-        self.source.append(source)
-        self.texts_before.append(self.next_text)
-        return row
+    documents: Int64
+    events: Int64
+    misc: Int64
 
 
-def _with_sentinel(values: np.ndarray[Any, Any]) -> list[int]:
-    return [*values.tolist(), -2]
+class _Rows:
+    """Columns of a table, which are filled kind by kind."""
+
+    def __init__(self, count: int) -> None:
+        self.kind, self.name = np.zeros(count, np.int8), np.full(count, -1, np.int32)
+        self.parent, self.source = np.zeros((2, count), np.int64)
+
+    def put(
+        self, kind: int, rows: Int64, parents: Int64, sources: Int64 | None = None, names: Any = -1
+    ) -> None:
+        """Put nodes into their rows; by default they are numbered from 0."""
+        self.kind[rows], self.name[rows], self.parent[rows] = kind, names, parents
+        self.source[rows] = np.arange(len(rows)) if sources is None else sources
+
+
+def _within(slots: Int64) -> Int64:
+    """The places of nodes among those of their slots, which ascend."""
+    places: Int64 = np.arange(len(slots)) - np.searchsorted(slots, slots)
+    return places
+
+
+def _partners(tags: Int32, begun: Int64) -> tuple[Int64, Int64]:
+    """Of each start: the event of its end, and the number of the start around it, or -1.
+
+    >>> tags = np.array([0, 1, -1, 1, -1, -1], np.int32)
+    >>> _partners(tags, np.flatnonzero(tags >= 0))
+    (array([5, 2, 4]), array([-1,  0,  0]))
+    """
+    is_start = tags >= 0
+    levels = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
+    if levels.max(initial=0) <= np.iinfo(np.int16).max:
+        levels = levels.astype(np.int16)  # NumPy sorts these by counting
+    order = np.argsort(levels, kind="stable")  # on a level, starts and ends take turns
+    starts = order[::2]
+    ends = np.zeros(len(tags), np.int64)
+    ends[starts] = order[1::2]
+    # The first child follows the start of its parent; the others have the parent of the one before.
+    numbers = np.cumsum(is_start) - 1
+    is_first = is_start[starts - 1] | (levels[starts] == 1)
+    first = np.maximum.accumulate(np.where(is_first, np.arange(len(starts)), 0))
+    around = np.zeros(len(tags), np.int64)
+    around[starts] = numbers[starts[first] - 1]
+    return ends[begun], np.where(levels[begun] == 1, -1, around[begun])
 
 
 # -- axes --------------------------------------------------------------------------------------
