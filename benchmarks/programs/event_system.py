@@ -175,7 +175,7 @@ def _receive(connection: socket.socket, queue: Queue, arrived: list[float]) -> N
 def _send(connection: socket.socket, results: SimpleQueue[Matches[Any] | None]) -> None:
     """The output connections manager: of each event a line, the numbers of what matched."""
     while (matches := results.get()) is not None:
-        lines = list(matches.each())
+        lines = [matches.numbers(number).tolist() for number in range(matches.documents)]
         connection.sendall("".join(f"{line}\n" if line else "\n" for line in lines).encode())
     connection.shutdown(socket.SHUT_WR)
 

@@ -35,6 +35,9 @@ def use_everything() -> None:
     expressions = ["//b", "//a[@c = '1']", "//author[. = 'x']", "//node()", "name(/*) = 'p:a'"]
     for match in compile(enumerate(expressions)).match_many(documents):
         assert match.error is None, match.error
+    matcher = compile({"s": "//b", "t": "/a/b[. = 1]"}, engine="automaton")
+    written = [matcher.match(b"<a><b>1</b></a>").json() for _ in range(3)]  # names are known then
+    assert written == [b'["s", "t"]'] * 3
     filters = compile({"s": "//a//b", "t": "/a/b", "u": "//b/a//b"}, engine="pma")
     assert len(filters.match(documents[1])) > 0
     twigs = compile({"s": "//a//b", "t": "//a[b]", **_WIDE}, engine="twigstacks")

@@ -132,7 +132,8 @@ def test_what_failed_half_way_is_not_used_again(monkeypatch: pytest.MonkeyPatch)
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(worker.searchers[0], "match", fail)
+        for name in ("match", "match_one"):
+            patched.setattr(worker.searchers[0], name, fail)
         with pytest.raises(MemoryError):
             matcher.match("<a/>")
     assert matcher.match("<a/>")

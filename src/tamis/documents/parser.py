@@ -11,20 +11,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.core.arrays import freeze
+from tamis.core.arrays import Int64, freeze
 from tamis.core.errors import DocumentError
+from tamis.core.kernel.state import bound
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch, interleaved
 from tamis.documents.source import Source
 from tamis.documents.tokenizer.kernels import layout as at
-from tamis.documents.tokenizer.kernels.scan import begin_document
-from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
+from tamis.documents.tokenizer.kernels.scan import begin_document, read_one
+from tamis.documents.tokenizer.scanner import PADDING, PLACES, NameTable, Scanner, declaration_of
 from tamis.documents.vocabulary import Projection, Vocabulary
 
 NAMES_MAX = 1 << 15  # names that a parser's documents may bring, before it is better to begin anew
 JOINED_BYTES = 1 << 18  # up to this size, documents are read together; others where they are
 # What is joined at a time: it should still be in the processor's cache when it is read.
 BUFFER_BYTES = 1 << 19
+ONE_BYTES = 1 << 16
+"""A document of so many bytes at most may be read by itself, into buffers that are there."""
 
 Errors = dict[int, DocumentError]
 
@@ -96,6 +99,10 @@ class Parser:
         errors |= {left[number]: error for number, error in found.items()}
         return interleaved(batch, others, left), dict(sorted(errors.items()))
 
+    def read_one(self, source: Source) -> Recorded | None:
+        """Record one small document where it is used at once; None where it has to be parsed."""
+        return None if self._tokenizer is None else self._tokenizer.read_one(source)
+
     def _by_expat(self, documents: list[Source | DocumentError]) -> tuple[DocumentBatch, Errors]:
         from tamis.documents import expat  # noqa: PLC0415 - the tokenizer reads nearly all
 
@@ -137,12 +144,57 @@ class _Document(NamedTuple):
         return cls(None) if found is None else cls(data, found.end, found.is_standalone)
 
 
+class Recorded(NamedTuple):
+    """What a tokenizer recorded last, where it lies: for kernels.
+
+    Attributes:
+        state: of the tokenizer.
+        places: int64[n, 4]; of each array of a ``DocumentBatch``: its place in the batch, the field
+            of ``state`` that it is registered in, the field that says how many items it has, and
+            how many more there are.
+    """
+
+    state: Int64
+    places: Int64
+
+
 class Tokenizer:
     """Reads documents in UTF-8 by kernels, and reports which ones it declined."""
 
     def __init__(self, vocabulary: Vocabulary, projection: Projection, limits: Limits) -> None:
         self.scanner = Scanner(NameTable(vocabulary, projection), projection, limits)
         self.state = self.scanner.state
+        self._recorded = Recorded(self.state, PLACES)
+        self._read_one = bound(read_one, self.state)
+        self._is_ready = False  # for one document
+        self._text = memoryview(b"")  # of one document
+
+    def read_one(self, source: Source) -> Recorded | None:
+        """Record one small document by kernels alone, if they can."""
+        document, scanner = _Document.of(source), self.scanner
+        data = document.data
+        if data is None or len(data) > ONE_BYTES:
+            return None
+        if not self._is_ready or not scanner.is_ready:
+            self._provide_one()
+        size = len(data)
+        self._text[:size] = data
+        self._text[size : size + len(PADDING)] = PADDING
+        status = self._read_one(document.start, size, document.is_standalone)
+        return None if status else self._recorded
+
+    def _provide_one(self) -> None:
+        """Make room for one document."""
+        scanner = self.scanner
+        scanner.provide(ONE_BYTES + 64, 1)
+        scanner.lend()
+        if not self._text:
+            text = np.zeros(ONE_BYTES + len(PADDING), np.uint8)
+            self._text, bounds = text.data, np.zeros(3, np.int64)
+            parts = at.Parts(bounds[:1], bounds[1:2], bounds[2:], np.zeros(1, np.uint8))
+            self._one = at.Text(text, text[:0], 0, 0, 0, parts)
+        at.register_text(self.state, self._one)
+        self._is_ready = True
 
     def read(
         self, sources: Sequence[Source | DocumentError], *, lent: bool
@@ -218,6 +270,7 @@ class Tokenizer:
         self._scan(at.Text(body, tail, tail_from, switch, int(self.state[at.DOCUMENT]), parts))
 
     def _scan(self, text: at.Text) -> None:
+        self._is_ready = False
         at.register_text(self.state, text)
         begin_document(self.state, 0)
         self.scanner.run(text.data)

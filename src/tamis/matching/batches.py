@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from tamis.core.arrays import Int64
 from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription
+from tamis.core.index import kernels
 from tamis.core.index.columns import Ids
 from tamis.core.index.matches import Listing, Matches, Subscribers
 from tamis.core.index.matchset import MatchSet, Which
@@ -21,7 +24,7 @@ from tamis.documents import concatenated
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import TarMember, ZipMember
-from tamis.documents.parser import Parser
+from tamis.documents.parser import Parser, Recorded
 from tamis.documents.record_batch import RecordBatch, RecordOffsets, StreamPosition
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Name, Projection, Vocabulary
@@ -149,6 +152,7 @@ class BatchMatcher:
         self.version = version
         self.parsers = [] if parsers is None else parsers
         self.assignments: list[CompiledAssignment] = []
+        self._takes_one = True  # as far as is known
         self._of_records: Vocabulary | None = None  # what the last records were parsed with
         self._programs = [segment.compiled for segment in segments]
         self._queries = [0]  # the number of each segment's first query
@@ -245,6 +249,10 @@ class BatchMatcher:
         values: bool = False,
     ) -> Answers:
         """Match documents that were read, or could not be, as one batch."""
+        if len(sources) == 1 and nodes is None and self._takes_one:
+            one = self._match_one(sources[0])
+            if one is not None:
+                return Answers(one, None)
 
         def source(number: int) -> tuple[Source, int]:
             return cast(Source, sources[number]), 0  # nobody asks for one in error
@@ -255,6 +263,33 @@ class BatchMatcher:
         answers = self._answers(parsed, source, sources, nodes, values)
         self._put_back(parsers)
         return answers
+
+    def _match_one(self, source: Source | DocumentError) -> Matches[DocumentError] | None:
+        """The matches of a small document, by a few calls of kernels; None: not in this way."""
+        if isinstance(source, DocumentError):
+            return None
+        parser, parsers = self._parser(self.projection)
+        numbers = None
+        if (recorded := parser.read_one(source)) is not None:
+            find = partial(self._find_one, recorded, parser.vocabulary)
+            numbers = self._listing.list_one(find)
+        self.parsers.append(parsers)
+        return None if numbers is None else Matches.of_numbers(self._listing, numbers)
+
+    def _find_one(self, recorded: Recorded, vocabulary: Vocabulary, listing: Int64) -> bool:
+        """Have each searcher say in a listing what it found; whether all could."""
+        part, is_done = kernels.FIRST_PART, True
+        for programs in self._programs:
+            worker = programs.take_worker(vocabulary, self.limits.cache_bytes)
+            for searcher in worker.searchers:
+                match_one = getattr(searcher, "match_one", None)
+                if match_one is None:
+                    self._takes_one = is_done = False
+                elif is_done:
+                    is_done = match_one(recorded, vocabulary, listing, part)
+                part += kernels.PART_SIZE
+            programs.workers.append(worker)
+        return is_done
 
     def match_records(self, found: RecordBatch, nodes: Which | None, values: bool) -> Answers:
         """Match records, which were parsed as is :meth:`projected`."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from tamis.core.arrays import Int64
 from tamis.core.errors import EngineRefused, SubscriptionError
 from tamis.core.index import MemoryUser
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
+from tamis.documents.parser import Recorded
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.model import Query
@@ -47,6 +49,24 @@ class Searcher(MemoryUser, Protocol):
                 be used again for other documents afterwards, unless nodes are asked for.
             nodes: which occurrences to record, by an engine that can: at least these.
             sources: the bytes of the documents, for an engine that parses them itself.
+        """
+
+
+class OneSearcher(Searcher, Protocol):
+    """A searcher that kernels alone can ask about one document."""
+
+    def match_one(
+        self, recorded: Recorded, vocabulary: Vocabulary, listing: Int64, part: int
+    ) -> bool:
+        """Have a part of a listing say which queries are true of a document.
+
+        Args:
+            recorded: the document, at least as the program projects it.
+            listing: the state of ``tamis.core.index.kernels.list_one``.
+            part: where its part begins.
+
+        Returns:
+            Whether it could; else the document is to be matched as a batch.
         """
 
 

@@ -30,12 +30,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from tamis.core.arrays import Int32, starts_of
+from tamis.core.arrays import Int32, Int64, starts_of
 from tamis.core.errors import EngineRefused
 from tamis.core.index.matchset import MatchSet, Which, joined
 from tamis.documents.batch import DocumentBatch, part
+from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
-from tamis.matching.engine import Program, Searcher, Sources
+from tamis.matching.engine import OneSearcher, Program, Searcher, Sources
 
 if TYPE_CHECKING:
     from tamis.matching.planner import CompiledAssignment
@@ -159,7 +160,7 @@ class Switch:
         return compiled
 
 
-class CachingSearcher(Searcher, Protocol):
+class CachingSearcher(OneSearcher, Protocol):
     """A searcher that says how much it knows."""
 
     def entries(self) -> int:
@@ -209,6 +210,20 @@ class SwitchedSearcher:
             if count == batch.documents:
                 return _in_order(found)
             batch = part(batch, count, batch.documents)
+
+    def match_one(
+        self, recorded: Recorded, vocabulary: Vocabulary, listing: Int64, part: int
+    ) -> bool:
+        """As ``OneSearcher`` does, as long as the automaton answers."""
+        if self._switch.direct():
+            return False
+        started = perf_counter()
+        is_done = self.cached.match_one(recorded, vocabulary, listing, part)
+        if is_done and self._switch.is_open:
+            before, self._entries = self._entries, self.cached.entries()
+            share = TRIED if self._entries == before else 1.0
+            self._switch.add_lost(share * (perf_counter() - started))
+        return is_done
 
     def _counted(self, batch: DocumentBatch, vocabulary: Vocabulary) -> tuple[MatchSet, bool]:
         """What the automaton says; the time that it lost, and whether many states were new."""

@@ -174,6 +174,17 @@ def list_documents(state: Int64) -> int:
 
 
 @kernel
+def list_one(state: Int64) -> int:
+    """List one document, of which the parts are registered; a field where an array is full."""
+    for part in range(FIRST_PART, FIRST_PART + state[PARTS] * PART_SIZE, PART_SIZE):
+        if len(int32s(state, part + PART.sliced)) > 64 * len(uint64s(state, WORK.covered)):
+            return WORK.covered
+    state[NEXT] = state[FIRST] = state[LISTED] = state[MARKED] = 0
+    state[END] = state[MOST] = 1
+    return list_documents(state)
+
+
+@kernel
 def write_lists(
     starts: Int64,
     numbers: Int32,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Generic, NamedTuple, NoReturn, Self, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import SnapshotIds
 from tamis.core.index.written import WrittenLists
 from tamis.core.kernel.record import register
-from tamis.core.kernel.state import State, zeros
+from tamis.core.kernel.state import State, bound, zeros
 
 LISTED_TOGETHER = 1 << 14
 """Documents are listed together until they have so many matches."""
@@ -27,6 +27,7 @@ KEPT_MAX = 1 << 20
 _DTYPES = [np.dtype(item) for item in (np.int64, np.int32, np.int64, np.int32, np.int32)]
 _NO_STARTS, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)
 _NONE_REMOVED = np.zeros(0, np.bool_)
+_NO_ERRORS: Mapping[int, Any] = MappingProxyType({})
 freeze(_NO_STARTS, _NO_NUMBERS, _NONE_REMOVED)
 E = TypeVar("E", bound=TamisError)
 """What may be wrong with one document or event."""
@@ -112,7 +113,7 @@ class Listing:
         self.ids = ids
         self.version = version
         self._size = size
-        self._idle: list[State[kernels.Work]] = []  # of threads that list nothing now
+        self._idle: list[_ListingState] = []  # of threads that list nothing now
 
     @cached_property
     def written(self) -> WrittenLists:
@@ -157,13 +158,29 @@ class Listing:
         freeze(starts, numbers)
         return starts, numbers
 
-    def _opened(self) -> State[kernels.Work]:
+    def list_one(self, find: Callable[[Int64], bool]) -> Int32 | None:
+        """The subscriptions of one document; None where that takes more than kernels.
+
+        Args:
+            find: has the parts of a state say what engines found; whether it could.
+        """
+        try:
+            state = self._idle.pop()
+        except IndexError:
+            state = self._opened()
+        found = None
+        if find(state.words) and not state.list_one():
+            found = state.arrays.numbers[: state.words[kernels.LISTED]].copy()
+        self._idle.append(state)
+        return found
+
+    def _opened(self) -> _ListingState:
         words = (self._size >> 6) + 1
         arrays = zeros(
             kernels.Work, words, used=(words >> 6) + 1, covered=0, numbers=1 << 10, starts=2
         )
         size = kernels.FIRST_PART + len(self.subscribers) * kernels.PART_SIZE
-        state = State(size, kernels.WORK, arrays)
+        state = _ListingState(size, kernels.WORK, arrays)
         state.words[kernels.PARTS] = len(self.subscribers)
         for part, (starts, numbers, is_removed, first) in enumerate(self.subscribers):
             field = kernels.FIRST_PART + part * kernels.PART_SIZE
@@ -171,6 +188,14 @@ class Listing:
             own = starts, numbers, is_removed
             register(state.words, field + kernels.PART.subscriber_starts, own)
         return state
+
+
+class _ListingState(State[kernels.Work]):
+    """What belongs to a thread, and its kernel."""
+
+    def __init__(self, size: int, own: Any, arrays: kernels.Work) -> None:
+        super().__init__(size, own, arrays)
+        self.list_one = bound(kernels.list_one, self.words)
 
 
 class _Chunk:
@@ -220,6 +245,15 @@ class Matches(Generic[E]):
         """Of one document, which is in error."""
         return cls(Listing([], None, 0), [], {0: error})
 
+    @classmethod
+    def of_numbers(cls, listing: Listing, numbers: Int32) -> Self:
+        """Of one document, of which the numbers are known."""
+        matches = cls(listing, [], _NO_ERRORS)
+        freeze(numbers)
+        matches.documents = 1
+        matches._chunk = _Chunk(0, [0, len(numbers)], numbers)
+        return matches
+
     def __reduce__(self) -> NoReturn:
         raise UsageError("answers cannot be pickled or copied: take ids or indices of them")
 
@@ -227,7 +261,8 @@ class Matches(Generic[E]):
     def failed(self) -> Mapping[int, Mapping[int, LxmlEvaluationError]]:
         """What could not be answered of documents whose others were: document → number → error."""
         failed: dict[int, dict[int, LxmlEvaluationError]] = {}
-        for matches, subscribers in zip(self.found, self.listing.subscribers, strict=True):
+        parts = self.listing.subscribers if self.found else ()
+        for matches, subscribers in zip(self.found, parts, strict=True):
             for document, errors in matches.failed.items():
                 of_document = failed.setdefault(document, {})
                 for query, error in errors.items():
@@ -239,7 +274,8 @@ class Matches(Generic[E]):
         if not 0 <= first <= self.documents:
             raise IndexError(f"there are {self.documents:,} documents, and none is {first:,}")
         if not self.found:
-            return np.zeros(self.documents - first + 1, np.int64), _NO_NUMBERS
+            starts = [0] * (self.documents + 1) if self.errors else self._chunk.starts
+            return np.array(starts[first:], np.int64), self._chunk.numbers
         return self.listing.lists(self.found, first, self.documents, most)
 
     def numbers(self, document: int) -> Int32:

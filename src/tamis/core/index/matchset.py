@@ -28,7 +28,7 @@ def checked_nodes(nodes: object, values: bool) -> tuple[Which | None, bool]:
         raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
     if values and nodes is None:
         raise UsageError('values are of nodes: say nodes="all", or "first", beside values=True')
-    return cast(Which | None, nodes), bool(values)
+    return cast("Which | None", nodes), bool(values)
 
 
 _NOTHING = np.zeros(0, np.int32)

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,17 +120,26 @@ def _state_caller(native: Any, count: int) -> Callable[..., Any]:
     """For kernels of a state and integers, which are called often."""
     int64 = np.dtype(np.int64)
 
-    def call(state: Any, *numbers: Any) -> Any:
+    def check(state: Any) -> None:
         if not isinstance(state, np.ndarray):
             raise TypeError(f"a state is an array, not {type(state).__name__}")
         if (state.dtype is not int64 and state.dtype != int64) or not state.flags.carray:
             raise TypeError(
                 f"a state is a contiguous array of int64 that can be written, not of {state.dtype}"
             )
+
+    def call(state: Any, *numbers: Any) -> Any:
+        if type(state) is not np.ndarray or state.dtype is not int64 or not state.flags.carray:
+            check(state)
         if len(numbers) != count:
             raise TypeError(f"a kernel takes a state and {count} numbers, not {len(numbers)}")
         return native(address_of(state), state.size, *map(int, numbers))
 
+    def of_state(state: Any) -> Callable[..., Any]:
+        check(state)
+        return partial(native, address_of(state), state.size)
+
+    call.of_state = of_state  # type: ignore[attr-defined]
     return call
 
 

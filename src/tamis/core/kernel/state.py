@@ -32,7 +32,7 @@ This module is apart from :mod:`.record`, which kernels import: changes here com
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, TypeVar, get_type_hints
 
 import numpy as np
@@ -40,6 +40,16 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64, dtype_of
 from tamis.core.kernel.record import register
+
+
+def bound(kernel: Callable[..., int], state: Int64) -> Callable[..., int]:
+    """A kernel with its state, which is checked once: a short kernel takes less than the check.
+
+    The caller keeps the state alive.
+    """
+    of_state: Callable[[Int64], Callable[..., int]] | None = getattr(kernel, "of_state", None)
+    return partial(kernel, state) if of_state is None else of_state(state)
+
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 """A NamedTuple of arrays."""

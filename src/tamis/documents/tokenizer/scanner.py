@@ -53,6 +53,15 @@ _OF_DOCUMENTS = dict.fromkeys(("document_starts", "misc_starts"), at.DOCUMENTS)
 _COUNTED = {name: _GROUPS[group][0] for name, (group, _) in _COLUMNS.items()} | _OF_DOCUMENTS
 _COUNTS = [(name, _COUNTED.get(name, at.EVENTS) - at.EVENTS) for name in DocumentBatch._fields]
 """Of each array of a batch, which of the counts from ``EVENTS`` on says how long it is."""
+PLACES = np.array(
+    [
+        (place, getattr(at.OUT, name), at.EVENTS + count, name in _OF_DOCUMENTS)
+        for place, (name, count) in enumerate(_COUNTS)
+        if name in at.Output._fields
+    ],
+    np.int64,
+)
+"""See ``Recorded`` in ``tamis.documents.parser``."""
 
 
 class Scanner:
@@ -124,17 +133,30 @@ class Scanner:
         )
         register(self.state, at.OUT.tags, self.output)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether what is recorded may be overwritten, and kernels know all names."""
+        return self._is_lent and self._bound is self.names.arrays
+
+    def lend(self) -> None:
+        """Have what is recorded next overwrite what was; nobody may have a batch of it."""
+        self._is_lent = True
+        self._bind_names()
+
+    def _bind_names(self) -> None:
+        names = self.names.arrays
+        if self._bound is not names:
+            self._bound = names
+            self.state[at.MULTIPLIER] = names.multiplier.view(np.int64)[0]
+            register(self.state, at.NAMES.table, names)
+
     def run(self, data: Bytes) -> int:
         """Read on until the kernels stop for something that is not answered here: the status.
 
         ``data`` is that of the text that the kernels were told of.
         """
         while True:
-            names = self.names.arrays
-            if self._bound is not names:
-                self._bound = names
-                self.state[at.MULTIPLIER] = names.multiplier.view(np.int64)[0]
-                register(self.state, at.NAMES.table, names)
+            self._bind_names()
             status = int(scan(self.state))
             if status in _FULL:
                 self._grow(status)

@@ -239,6 +239,28 @@ def begin_document(state: Int64, number: int) -> None:
 
 
 @kernel
+def read_one(state: Int64, start: int, end: int, is_standalone: int) -> int:
+    """Read one small document, of which the text was registered: DONE, or why not by kernels alone.
+
+    Nothing is recorded before. The document is at the beginning of the text, and its declaration
+    ends at ``start``.
+    """
+    for field in range(at.POSITION, at.ASKED_AT):
+        state[field] = 0
+    state[at.SWITCH] = end + at.PADDING
+    state[at.FIRST_DOCUMENT] = 0
+    state[at.DOCUMENTS_MAX] = 1
+    int64s(state, at.PARTS.starts)[0] = start
+    int64s(state, at.PARTS.ends)[0] = end
+    uint8s(state, at.PARTS.standalone)[0] = is_standalone
+    declined, skipped = uint8s(state, at.OUT.declined), int64s(state, at.OUT.skipped)
+    declined[0] = skipped[0] = 0
+    begin_document(state, 0)
+    status = scan(state)
+    return at.DECLINE if declined[0] or skipped[0] else status
+
+
+@kernel
 def begin_stream(state: Int64, place: int) -> None:
     """Set out to read what begins at a place."""
     state[at.POSITION] = place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from operator import attrgetter
+from operator import attrgetter, is_not
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.index.matchset import MatchSet, Occurrences, Which, only_used
 from tamis.core.kernel.record import register
-from tamis.core.kernel.state import State, zeros
+from tamis.core.kernel.state import State, bound, zeros
 from tamis.documents.batch import DocumentBatch
+from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
 from tamis.matching.engine import Sources
@@ -28,7 +29,7 @@ from tamis.matching.engines.automaton.cache import (
 )
 from tamis.matching.engines.automaton.kernels.facts import known_facts
 from tamis.matching.engines.automaton.kernels.overlay import compact_overlay
-from tamis.matching.engines.automaton.kernels.scan import scan
+from tamis.matching.engines.automaton.kernels.scan import match_one, scan
 from tamis.matching.engines.automaton.layout import CacheArrays, Events, Progress
 from tamis.matching.engines.automaton.program import AutomatonProgram
 from tamis.matching.engines.automaton.retire import what_is_open
@@ -43,6 +44,7 @@ _BEGUN = [
 ]  # fmt: skip
 """The numbers that are 0 when a batch begins."""
 _OF_BATCH = attrgetter(*Events._fields[:-2])
+_BATCH_PLACES = [DocumentBatch._fields.index(name) for name in Events._fields[:-2]]
 _OCCURRENCES = {None: at.OCCURRENCES_NONE, "first": at.OCCURRENCES_FIRST, "all": at.OCCURRENCES_ALL}
 _PAIRS = {at.FULL_CLOSES: "closes", at.FULL_MERGES: "merges", at.FULL_REACHED: "reached"}
 _LISTS = {
@@ -91,6 +93,7 @@ class Automaton:
         self.program = program
         self.bytes_max = self._bound = bytes_max
         self.cleared = self.retired = 0
+        self._one: tuple[Any, ...] = (None,) * 5  # what one document was matched with last
         self._is_restoring = False
         self._cleared_at: list[int] = []
         self._elements = program.elements.numbers(pr.OTHER_ELEMENT)
@@ -108,6 +111,7 @@ class Automaton:
         self.retire_after = max(EVENTS_MIN, sum(sizes) // 4)
         self._state.register(at.PROGRAM, program.arrays)
         self._state.register(at.SCRATCH, self._scratch)
+        self._match_one = bound(match_one, words)
         if cache is not None and size_of(cache) > bytes_max:
             log.info("a warm cache is left out: it takes %d bytes", size_of(cache))
             cache = None
@@ -145,6 +149,7 @@ class Automaton:
         symbols = self._elements.of(vocabulary), self._attributes.of(vocabulary)
         self._events = events = Events._make((*_OF_BATCH(batch), *symbols))
         state.register(at.EVENTS, events)
+        self._one = (None,) * 5
         words[_BEGUN] = 0
         words[at.OCCURRENCES] = _OCCURRENCES[nodes]
         words[at.RETIRE_AFTER] = at.NEVER if nodes == "all" else self.retire_after
@@ -170,6 +175,24 @@ class Automaton:
             else:
                 self._make_room(status)
         return self._match_set(batch.documents)
+
+    def match_one(
+        self, recorded: Recorded, vocabulary: Vocabulary, listing: Int64, part: int
+    ) -> bool:
+        """See ``OneSearcher``."""
+        state, words = self._state, self._state.words
+        symbols = self._elements.of(vocabulary), self._attributes.of(vocabulary)
+        given = recorded, listing, part, *symbols
+        if any(map(is_not, given, self._one)):
+            field = {place: at.EVENTS[i] for i, place in enumerate(_BATCH_PLACES)}
+            places = np.array(
+                [(field[place], *row) for place, *row in recorded.places.tolist() if place in field]
+            )
+            state.register(at.ONE, at.One(recorded.state, places.reshape(-1), listing))
+            register(words, at.EVENTS.elements, symbols)
+            words[at.PART] = part
+            self._one = given
+        return not self._match_one()
 
     def _answer_number(self) -> None:
         """Tell the kernel a number that it cannot read exactly, of many digits."""

@@ -236,7 +236,7 @@ class Progress(NamedTuple):
  FOUND_COUNT, STAMP, RESTORED, WIDTH, HAS_COUNTERS, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
  TRUE_AT_MOST, LOOK_AT, IS_SETTLED, NUMBER_BUFFER, NUMBER_START, NUMBER_END,
  DOCUMENT_TEXT, TEXT_NEEDED, OCCURRENCES, OCCURRENCE_COUNT, OVERLAID, LEVEL, CONSUMED,
- RETIRE_AFTER, RETIRE_AT, HAS_RETIRED, SCALARS) = range(36)  # fmt: skip
+ RETIRE_AFTER, RETIRE_AT, HAS_RETIRED, PART, SCALARS) = range(37)  # fmt: skip
 # Values of OCCURRENCES: which of the nodes that reach states with answers are listed.
 OCCURRENCES_NONE, OCCURRENCES_FIRST, OCCURRENCES_ALL = range(3)
 # What ``scan`` returns: what has to grow; that Python has to read a number, or to look which
@@ -273,6 +273,23 @@ def _is_tuple(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, tuple)
 
 
+class One(NamedTuple):
+    """One document, as a tokenizer recorded it, and where its queries are listed.
+
+    Attributes:
+        recorded: the state of the tokenizer.
+        places: int64[n, 4]; of each array of ``Events``: its field, that of the tokenizer, the
+            field that says how many items it has, and how many more there are.
+        listing: the state of ``tamis.core.index.kernels.list_one``; its part begins at PART.
+    """
+
+    recorded: Int64
+    places: Int64
+    listing: Int64
+
+
 PROGRAM = fields(ProgramArrays, SCALARS)
 CACHE: Any = nested(CacheArrays, count(PROGRAM[-1] + 2, 2))
-SCRATCH, EVENTS, PROGRESS, STATE_SIZE = lay_out(CACHE[-1][-1] + 2, Scratch, Events, Progress)
+SCRATCH, EVENTS, PROGRESS, ONE, STATE_SIZE = lay_out(
+    CACHE[-1][-1] + 2, Scratch, Events, Progress, One
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel import U, called, kernel
+from tamis.core.index.kernels import PART
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
@@ -167,6 +168,41 @@ def scan(state: Int64) -> int:
             int64s(state, at.PROGRESS.occurrence_starts)[document + 1] = state[at.OCCURRENCE_COUNT]
             status = at.ENDED if state[at.HAS_RETIRED] else at.DONE
     return status
+
+
+@kernel
+def match_one(state: Int64) -> int:
+    """Match the document that a tokenizer recorded, and say so to a listing: DONE, or a status."""
+    recorded, places = int64s(state, at.ONE.recorded), int64s(state, at.ONE.places)
+    for row in range(0, len(places), 4):
+        field, source = places[row], places[row + 1]
+        state[field] = recorded[source]
+        state[field + 1] = recorded[places[row + 2]] + places[row + 3]
+    state[at.DOCUMENT] = state[at.IS_OPEN] = state[at.DEPTH] = state[at.RESTORED] = 0
+    state[at.ATTRIBUTE_AT] = state[at.TEXT_AT] = state[at.FOUND_COUNT] = 0
+    state[at.OCCURRENCE_COUNT] = state[at.NUMBER_BUFFER] = 0
+    state[at.OCCURRENCES] = at.OCCURRENCES_NONE
+    state[at.RETIRE_AFTER] = at.NEVER
+    status = scan(state)
+    if status:
+        return status
+    listing, part, counts = (
+        int64s(state, at.ONE.listing), state[at.PART], int64s(state, at.CACHE.answers.counts),
+    )  # fmt: skip
+    hand_over(state, at.PROGRESS.found_starts, 2, listing, part + PART.document_starts)
+    hand_over(state, at.PROGRESS.found, state[at.FOUND_COUNT], listing, part + PART.set_ids)
+    starts, members = at.CACHE.answers.starts, at.CACHE.answers.members
+    hand_over(state, starts, counts[at.COUNT] + 1, listing, part + PART.set_starts)
+    hand_over(state, members, counts[at.USED], listing, part + PART.members)
+    sliced = at.PROGRAM.sliced
+    hand_over(state, sliced, state[sliced + 1], listing, part + PART.sliced)
+    return at.DONE
+
+
+@inlined
+def hand_over(state: Int64, field: int, length: int, listing: Int64, into: int) -> None:
+    """Register the first items of an array with another kernel."""
+    listing[into], listing[into + 1] = state[field], length
 
 
 @called
