@@ -24,6 +24,7 @@ def test_all_experiments_can_be_read() -> None:
     assert names() == [
         "automaton",
         "automaton-lxml",
+        "edges",
         "end-to-end",
         "events",
         "events-deployment",

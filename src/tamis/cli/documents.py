@@ -166,9 +166,9 @@ class Documents:
     @contextmanager
     def shown(self, output_is_terminal: bool) -> Iterator[Callable[[], object]]:
         """Show the progress; yields a function to call after each document."""
-        sizes = [_size(target.document) for target in self._targets]
         if self._as_streams or self._by or any(map(_has_stream, self._targets)):
-            with progress(sum(sizes) or None, output_is_terminal, "bytes") as advance:
+            size = sum(_size(target.document) for target in self._targets)
+            with progress(size or None, output_is_terminal, "bytes") as advance:
                 self._count_bytes = advance
                 yield lambda: None
         else:

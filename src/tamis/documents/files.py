@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -170,8 +171,11 @@ def list_folder(folder: str, names: NameFilter = NameFilter()) -> FolderListing:
 
 def file_problem(path: str) -> str | None:
     """Why a path should not be opened, or None; that it is missing, its reader will find."""
-    is_other = os.path.exists(path) and not os.path.isfile(path)
-    return "not a regular file" if is_other else None
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return None
+    return None if stat.S_ISREG(mode) else "not a regular file"
 
 
 # -- archives --------------------------------------------------------------------------------------

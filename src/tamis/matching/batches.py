@@ -230,8 +230,11 @@ class BatchMatcher:
             parsers = self.parsers.pop()
         except IndexError:
             parsers = {}
-        parser = parsers.pop(projection, None) or Parser(Vocabulary(), projection, self.limits)
-        parsers[projection] = parser  # the last one: it was used last
+        parser = parsers.get(projection)
+        if parser is None or len(parsers) > 1:
+            parser = parsers.pop(projection, parser)
+            parser = parser or Parser(Vocabulary(), projection, self.limits)
+            parsers[projection] = parser  # the last one: it was used last
         return parser, parsers
 
     def _put_back(self, parsers: dict[Projection, Parser]) -> None:
