@@ -105,13 +105,18 @@ def answers(least: Least) -> int:
     for count in (10_000, 28_000):
         drawn = queries_from_dtd(graph, count, options=QueryOptions(), distinct=True)
         matcher = tamis.compile({f"s{n}": text for n, text in enumerate(drawn)})
-        many = partial(matcher.match_many, documents)
         for name, way in ways.items():
-            least(f"{name}-{count}", lambda way=way, many=many: [*map(way, many())], 1, 200)
+            many = partial(_each, matcher.match_many, documents, way=way)
+            least(f"{name}-{count}", many, 1, len(documents))
         every = list(matcher.match_many(documents))
         assert all(json.loads(match.json()) == list(match) for match in every)
         least.notes.append(f"{sum(map(len, every)) / 200:,.0f} matches each")
     return len(documents)
+
+
+def _each(match: Callable[..., Any], *given: Any, way: Callable[[Any], object]) -> list[object]:
+    """What each match comes to."""
+    return [*map(way, match(*given))]
 
 
 def bibliography(size: int) -> Iterator[tuple[int, int, str]]:
@@ -163,12 +168,8 @@ def records(least: Least) -> int:
     }
     matcher = tamis.compile(expressions)
     for threads in (1, 2):
-        name = f"records-{threads}"
-        least.pass_over(
-            name,
-            len(data),
-            lambda n=threads: [list(m) for m in matcher.match_records(data, "article", n)],
-        )
+        ids = partial(_each, matcher.match_records, data, "article", threads, way=list)
+        least.pass_over(f"records-{threads}", len(data), ids)
     found = [list(match) for match in matcher.match_records(data, "article")]
     assert [("late" in ids, "short" in ids) for ids in found] == [
         (year > 2010, pages < 20) for year, pages, _ in rows
