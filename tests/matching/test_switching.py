@@ -220,3 +220,16 @@ def test_what_reads_more_is_left_out() -> None:
     switch.add_lost(1e9)
     assert not switch.direct()
     assert not switch.is_open
+
+
+def test_a_long_document_is_not_tried_on_the_other_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be measured on the whole of it, which may take as long as all before."""
+    monkeypatch.setattr(switching, "LONG_EVENTS", 50)
+    monkeypatch.setattr(switching, "COMPILE_MIN", 0.0)
+    monkeypatch.setattr(
+        planner, "_without_cache", lambda _: switching.WithoutCache(pytest.fail, 0.0)
+    )
+    matcher = tamis.compile({"x": "//a[b]", "y": "//n3"})
+    long = "<r>" + "".join(f"<n{n}/>" for n in range(30)) + "</r>"
+    found = matcher.match_many([long, long])
+    assert [list(match) for match in found] == [["y"], ["y"]]

@@ -49,6 +49,8 @@ TRIED = 0.1
 """The share of the automaton's time that counts as lost where few states are new."""
 SAMPLE_EVENTS = 20_000
 """How many events are enough to measure an engine."""
+LONG_EVENTS = 200_000
+"""Longer documents are the automaton's: another engine can only be measured on whole ones."""
 NEW_STATES = 0.002
 """States that are new, an event, from which on all of the automaton's time counts as lost."""
 COMPILE_MIN = 0.02
@@ -195,14 +197,17 @@ class SwitchedSearcher:
         found: list[MatchSet] = []
         are_new = True
         while True:
-            count = batch.documents
-            if self._switch.direct():
+            count, sample = batch.documents, _sample(batch)
+            if batch.document_starts[sample] > LONG_EVENTS:
+                count = sample
+                found.append(self.cached.match(part(batch, 0, count), vocabulary))
+            elif self._switch.direct():
                 costs = costs or self._switch.costs_of(_kind(batch, vocabulary))
-                name, count = costs.choose(batch, _sample(batch))
+                name, count = costs.choose(batch, sample)
                 found.append(self._measured(name, costs, part(batch, 0, count), vocabulary))
             elif self._switch.is_open:
                 # Where states are new, a few documents at a time: the rest is for the other engine.
-                count = _sample(batch) if are_new else count
+                count = sample if are_new else count
                 matches, are_new = self._counted(part(batch, 0, count), vocabulary)
                 found.append(matches)
             else:
