@@ -344,3 +344,16 @@ def test_parquet_has_rows() -> None:
     error, answer = outcome.results
     assert error["error"].startswith("events.parquet: the column 'temp' is of type list<")
     assert answer == {"file": "good.ndjson", "line": 1, "matches": ["wiñd"]}
+
+
+def test_lines_that_are_no_events_say_what_to_do() -> None:
+    utf_16, pretty = '{"temp": 31}\n'.encode("utf-16"), b'{\n  "temp": 31\n}\n'
+    odd = b'{"temp": .5}\n{"temp": +5}\n{"temp": NaN}\n{\'temp\': 1}\n'
+    told = [
+        [result["error"] for result in run(*ALARMS, "-", stdin=data).results]
+        for data in (utf_16, pretty, odd)
+    ]
+    assert all("it looks like UTF-16" in error for error in told[0])
+    assert all("each event is one line; jq -c ." in error for error in told[1])
+    wanted = ("begins with a digit", "has no +", "there is no NaN", "in double quotes")
+    assert all(want in error for want, error in zip(wanted, told[2], strict=True))

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tamis
 from tamis.core.errors import EventLimitError, MissingExtra, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
 from tamis.events import arrow
@@ -318,3 +319,10 @@ def test_dictionaries_that_are_larger_than_the_rows(kind: pa.DataType) -> None:
     table = pa.table({"n": nulls, "m": [1]})
     assert [list(match) for match in few.match_arrow(table)] == [["e"]]
     assert [list(match) for match in matcher.match_arrow(table)] == [[]]
+
+
+def test_errors_say_their_row() -> None:
+    limits = tamis.Limits(event_string_bytes=3)
+    matcher = tamis.compile_events({"s": "a = 'x'"}, limits=limits)
+    rows = pa.record_batch({"a": ["x", "long"]})
+    assert str([*matcher.match_arrow(rows)][1].error).startswith("row 2: ")

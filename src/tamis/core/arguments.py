@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -109,6 +108,8 @@ def to_json(value: object) -> str:
     >>> to_json({"document": "né.xml"}), to_json({"document": "n\udce9.xml"})
     ('{"document": "né.xml"}', '{"document": "n\\udce9.xml"}')
     """
+    import json  # noqa: PLC0415 - few write any
+
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()

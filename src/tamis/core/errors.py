@@ -238,6 +238,7 @@ class EventError(TamisError):
     Attributes:
         message: what is wrong and, where there is something, what to do.
         line: the line or row that it is in, from 1, or None where it is not of a file.
+        unit: what ``line`` counts: "line" or "row".
 
     >>> print(MalformedEvent("the attribute 'temp' is a list: ...", 3))
     line 3: the attribute 'temp' is a list: ...
@@ -247,9 +248,10 @@ class EventError(TamisError):
 
     message: str
     line: int | None = None
+    unit: str = "line"
 
     def __str__(self) -> str:
-        return self.message if self.line is None else f"line {self.line}: {self.message}"
+        return self.message if self.line is None else f"{self.unit} {self.line}: {self.message}"
 
 
 class MalformedEvent(EventError):  # noqa: N818 - says what the event is

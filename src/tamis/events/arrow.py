@@ -73,7 +73,7 @@ def read_rows(source: object, rows_max: Callable[[], int] = lambda: ROWS) -> Ite
     except (pa.ArrowException, OSError, ValueError) as error:  # a NUL in the path
         name = f"{os.fspath(source)}: " if isinstance(source, os.PathLike) else "them: "
         reason = " ".join((getattr(error, "strerror", None) or str(error)).split())[:200]
-        yield Part(None, row, UnreadableEvents(f"cannot read {name}{reason}", row))
+        yield Part(None, row, UnreadableEvents(f"cannot read {name}{reason}", row, "row"))
 
 
 def _batches(source: Any, pa: Any) -> Iterator[Any]:

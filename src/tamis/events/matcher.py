@@ -215,7 +215,7 @@ class EventSnapshot(MatchesEvents):
         def encode(part: Part) -> EncodedLines:
             batch = self.encoder.arrow(part.data)
             errors = {
-                event: type(error)(error.message, part.line + event)
+                event: type(error)(error.message, part.line + event, "row")
                 for event, error in batch.errors.items()
             }
             rows = np.arange(part.line, part.line + batch.events)

@@ -151,6 +151,18 @@ def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Part | Flu
         yield Part(bytes(held), line)
 
 
+_SAID = {
+    ".": "a number begins with a digit, as in 0.5",
+    "+": "a number has no +",
+    "'": "names and strings are written in double quotes",
+    "N": "there is no NaN: write null, or leave the name out",
+    "I": "there is no Infinity: write null, or leave the name out",
+}
+"""What is wrong, by the character at which JSON ends."""
+_OF_SEVERAL = lazy_pattern(rb'\s*(?:[{}],?|"(?:[^"\\]|\\.)*"\s*:.*)\s*')
+_ONE_LINE = ": each event is one line; jq -c . writes pretty-printed ones so"
+
+
 def _too_long(limits: Limits, line: int | None = None) -> EventLimitError:
     return EventLimitError(f"longer than the limit event_bytes = {limits.event_bytes:,}", line)
 
@@ -258,8 +270,17 @@ def _malformed(line: bytes, error: orjson.JSONDecodeError) -> MalformedEvent:
     try:
         line.decode()
     except UnicodeDecodeError as not_text:
-        return MalformedEvent(f"not UTF-8, at byte {not_text.start + 1}")
-    return MalformedEvent(f"not JSON: {error.msg}, at character {error.pos + 1}")
+        return MalformedEvent(f"not UTF-8, at byte {not_text.start + 1}{_utf_16(line)}")
+    message = _SAID.get(line.decode()[error.pos : error.pos + 1], error.msg)
+    advice = _utf_16(line) or (_ONE_LINE if _OF_SEVERAL.fullmatch(line) else "")
+    return MalformedEvent(f"not JSON: {message}, at character {error.pos + 1}{advice}")
+
+
+def _utf_16(line: bytes) -> str:
+    """What to do about a line of UTF-16, of which every other byte is NUL as a rule."""
+    if line[:2] in (b"\xff\xfe", b"\xfe\xff") or 3 * line.count(0) > len(line):
+        return ": it looks like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"
+    return ""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -75,6 +75,10 @@ _TOKEN = lazy_pattern(
     re.VERBOSE | re.DOTALL,
 )
 _COMPARED_NAME = lazy_pattern(r"[\s(]*[^\W\d][\w.-]*\s*[=!<>]")
+_APART = " \t\r\n=!<>()\"'`,~&|"
+_ODD = r"[^\s=!<>()\"'`,~&|]"
+_ODD_NAME = lazy_pattern(rf"[\w.:-]*(?![\w.:-])({_ODD}){_ODD}*\w{_ODD}*")
+"""What is a name only in backquotes, between characters that stand apart; and why."""
 _ABSENT = "whether an attribute is missing or null cannot be asked"
 _INSTEAD = dict(
     pair.split("→")
@@ -335,11 +339,19 @@ class _Parser:
         found = Token("character", self.text[start], start)
         if found.text in "\"'`":
             self._fail(f"there is no {found.text} at the end of this", found)
+        first = start
+        while first and self.text[first - 1] not in _APART:
+            first -= 1
+        is_value = self.token.text in (*_SAME, *_ORDER, *_PARTS)
+        name = None if is_value else _ODD_NAME.match(self.text, first)
         word = re.compile(r"[\w.+-]+").match(self.text, start)
-        if word is not None and (found.text.isdecimal() or found.text in "+-."):
-            hint = "as in 5, -5, 0.5 and 5e3; a string is written in quotes"
-            self._fail(f"{_cut(word[0])!r} is no number", found, hint)
-        self._fail(f"{found.text!r} has no meaning here", found, _HINTS.get(found.text))
+        if not name and word and (found.text.isdecimal() or found.text in "+-."):
+            example = "as in 5, -5, 0.5 and 5e3; a string is written in quotes"
+            self._fail(f"{_cut(word[0])!r} is no number", found, example)
+        hint = None if name and first < start else _HINTS.get(found.text)
+        if name and hint is None:
+            hint = f"a name with {name[1]} is written in backquotes: `{_cut(name[0])}`"
+        self._fail(f"{found.text!r} has no meaning here", found, hint)
 
     def _expected(self, what: str, hint: str | None = None) -> NoReturn:
         token = self.token
