@@ -1,6 +1,6 @@
 """What a user gets, timed to where it is in hand: single calls, ids, JSON, records, commands.
 
-    python -m benchmarks.programs.edges calls|answers|ranges|records|commands
+    python -m benchmarks.programs.edges calls|answers|texts|ranges|records|commands
 
 Phases are seconds of one call, one document or one pass, the least of several; the note says what
 they come to. Answers are verified: one way against another, or against plain Python.
@@ -114,6 +114,38 @@ def answers(least: Least) -> int:
     return len(documents)
 
 
+def texts(least: Least) -> int:
+    """50,000 filters that ask for parts of one attribute, and 20,000 with lists of five."""
+    import tamis  # noqa: PLC0415
+
+    draw = random.Random(3)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["".join(draw.choices(letters, k=draw.randint(4, 9))) for _ in range(60_000)]
+    events = [{"a": " ".join(draw.choices(words, k=8))} for _ in range(500)]
+    ways: dict[str, Callable[[str, str], bool]] = {
+        "contains": str.__contains__,
+        "suffix": str.endswith,
+    }
+    for operator, holds in ways.items():
+        asked = dict(enumerate(words[:50_000]))
+        matcher = tamis.compile_events({n: f'a {operator} "{word}"' for n, word in asked.items()})
+        many = partial(_each, matcher.match_many, events, way=len)
+        least(operator, many, 5, len(events))
+        for event in events[:20]:
+            expected = [n for n, word in asked.items() if holds(event["a"], word)]
+            assert list(matcher.match(event)) == expected
+    numbers = [{"n": draw.randrange(1_000)} for _ in range(2_000)]
+    lists = [draw.sample(range(1_000), 5) for _ in range(20_000)]
+    matcher = tamis.compile_events(
+        {n: f"n in ({', '.join(map(str, items))})" for n, items in enumerate(lists)}
+    )
+    least("in", partial(_each, matcher.match_many, numbers, way=len), 5, len(numbers))
+    for one in numbers[:20]:
+        true = [n for n, items in enumerate(lists) if one["n"] in items]
+        assert list(matcher.match(one)) == true
+    return len(events)
+
+
 def _each(match: Callable[..., Any], *given: Any, way: Callable[[Any], object]) -> list[object]:
     """What each match comes to."""
     return [*map(way, match(*given))]
@@ -225,7 +257,7 @@ def main() -> None:
     with phases("import"):
         import tamis  # noqa: F401, PLC0415
     least = Least(phases)
-    count = {each.__name__: each for each in (calls, answers, ranges, records, commands)}[
+    count = {each.__name__: each for each in (calls, answers, texts, ranges, records, commands)}[
         sys.argv[1]
     ](least)
     answer(phases, {"documents": count}, note="; ".join(least.notes))

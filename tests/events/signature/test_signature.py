@@ -208,7 +208,7 @@ def test_one_matching_for_many_batches() -> None:
 
 def test_memory_is_known() -> None:
     program = signature.ENGINE.compile(EventWorkload(filters=(10, 10)).table())
-    parts = (program.ranks, program.cells, program.tests, program)
+    parts = (program.ranks, program.cells, program.tests, program.texts, program)
     arrays = [field for part in parts for field in part if isinstance(field, np.ndarray)]
     assert program.memory_usage() == sum(array.nbytes for array in arrays)
 

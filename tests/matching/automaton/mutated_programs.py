@@ -23,6 +23,7 @@ import numba
 import numpy as np
 import pytest
 
+from tamis.core.kernel import ahocorasick
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.expat import parse as parse_documents
@@ -101,7 +102,7 @@ def sample() -> Sample:
         patch.setattr(freeze, "MANY_RULES", 3)
         patch.setattr(compiled_arrays, "MANY_CONSTANTS", 8)
         patch.setattr(compiled_arrays, "GRID_RULES", 12)
-        patch.setattr(compiled_arrays, "SEARCHED_CELLS", 60)
+        patch.setattr(ahocorasick, "NEAR_CELLS", 60)
         program = compile_queries(queries)
     vocabulary = Vocabulary()  # and expat, for which nothing is compiled
     sources = [Source(text.encode()) for text in DOCUMENTS]

@@ -51,7 +51,8 @@ def pairs(matching: SffSearcher, events: list[dict[str, Any]], names: Sequence[s
     """What a matching answers of each event; found one by one, and all together."""
     batch = encode(events, names)
     matches = matching.match(batch)
-    by_event = list(Matches(Listing([Subscribers()], None, 1 << 16), [matches]).each())
+    listed = Matches(Listing([Subscribers()], None, 1 << 16), [matches])
+    by_event = list(map(listed.ids, range(listed.documents)))
     assert by_event == [matches.numbers(event).tolist() for event in range(batch.events)]
     return by_event
 

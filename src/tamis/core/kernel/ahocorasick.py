@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64
+from tamis.core.arrays import Bytes, Int32, Int64, distinct
 from tamis.core.kernel.declare import called, inlined, kernel
 from tamis.core.kernel.table import add_pair, find_pair, pair, pair_table
 
@@ -63,6 +63,46 @@ def build(first: int, roots: Int32, starts: Int64, symbols: Int32) -> tuple[Auto
     edges, failures = pair_table(count), np.zeros(count, np.int32)
     link_nodes(first, edges, parent, symbol, failures)
     return Automaton(edges, parent, symbol, depth[order], failures), rank[ends]
+
+
+NEAR_CELLS = 1 << 18
+"""Nodes times symbols for which it is written down where they lead: what fits a cache."""
+
+
+def nearest_rows(first: int, automaton: Automaton) -> tuple[Bytes, Int32]:
+    """Where the bytes of texts lead from the first nodes, which most texts do not leave.
+
+    Returns:
+        letters: uint8[257]; by byte: a column, or 0 for bytes that no string has; the last is how
+            many columns there are. And rows: int32[nodes, columns].
+    """
+    count = len(automaton.parent)
+    letters = np.zeros(257, np.uint8)
+    known = distinct(automaton.symbol[first:])
+    letters[known] = np.arange(1, len(known) + 1)
+    width = letters[256] = len(known) + 1
+    near = min(count, max(first, NEAR_CELLS // width))
+    rows = np.zeros((near, width), np.int32)
+    children = np.argsort(automaton.parent[first:], kind="stable") + first
+    columns = letters[automaton.symbol].astype(np.int32)
+    fill_rows(
+        first, width, automaton.parent, columns, automaton.failures, children.astype(np.int32),
+        rows.reshape(-1),
+    )  # fmt: skip
+    return letters, rows
+
+
+@inlined
+def step(letters: Bytes, rows: Int32, edges: Int64, failures: Int32, node: int, byte: int) -> int:
+    """Where a byte of a text leads from a node; ``nearest_rows`` made the first two."""
+    width = np.int64(letters[256])
+    near = len(rows) // width
+    while node >= near:
+        target = child(edges, node, byte)
+        if target != 0:
+            return target
+        node = np.int64(failures[node])
+    return np.int64(rows[node * width + letters[byte]])
 
 
 @inlined

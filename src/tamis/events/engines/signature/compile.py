@@ -15,7 +15,6 @@ from tamis.core.kernel.table import GOLDEN, slots_for
 from tamis.events import model
 from tamis.events.engines.signature import program as at
 from tamis.events.engines.signature.kernels import cells as kernels
-from tamis.events.engines.signature.kernels.candidates import fill_tables, intern_constants
 from tamis.events.engines.signature.kernels.cells import (
     HOLE_WIDTH,
     LINE,
@@ -26,6 +25,8 @@ from tamis.events.engines.signature.kernels.cells import (
     Ranges,
 )
 from tamis.events.engines.signature.kernels.match import LANES
+from tamis.events.engines.signature.kernels.ranks import fill_tables, intern_constants
+from tamis.events.engines.signature.keys import Keys, find_keys, make_texts, with_items
 from tamis.events.engines.signature.program import Cells, Ranks, SignatureProgram, Tests, UInt64
 from tamis.events.model import FilterTable, packed
 
@@ -34,8 +35,6 @@ LARGE = 24
 """Groups of so many filters are divided by constants: of fewer, comparing is as fast as finding."""
 
 _BLOOM_BITS_EACH, _BLOOM_BITS_MAX = 16, 1 << 25
-_ACCEPTS = np.array([at.NUMBERS, at.NUMBERS, at.STRINGS, at.BOOLEANS], np.int32)
-"""By kind."""
 _DENSE_PER_CONSTANT = 8
 """The entries of a table by integers for each constant, at most."""
 _HASHED_MIN = 64
@@ -44,7 +43,9 @@ _HASHED_MIN = 64
 
 def compile_filters(table: FilterTable) -> SignatureProgram:
     """Group filters by their signatures; ``UsageError`` for too many keys, or too large filters."""
-    ranks, ranges = _rank_constraints(table)
+    table, origins = with_items(table)
+    keys = find_keys(table)
+    ranks, ranges = _rank_constraints(table, keys)
     merged = _merge(table, ranges)
     firsts, numbers = np.zeros((2, table.filters), np.int32)
     count = kernels.intern_filters(merged, slots_for(table.filters), firsts, numbers)
@@ -65,12 +66,15 @@ def compile_filters(table: FilterTable) -> SignatureProgram:
     is_size[sizes] = True
     is_alive = numbers >= 0
     member_starts = starts_of(np.bincount(numbers[is_alive], minlength=count))
-    members = np.argsort(numbers, kind="stable")[np.count_nonzero(~is_alive) :].astype(np.int32)
+    members = origins[np.argsort(numbers, kind="stable")[np.count_nonzero(~is_alive) :]]
     always = np.flatnonzero((sizes == 0) & (test_counts == 0))
     tests = _make_tests(table, ranges, merged, filters[tested], tested)
-    freeze(*ranks, *cells, *tests, member_starts, members, is_size)
+    texts = make_texts(table, keys)
+    freeze(*ranks, *cells, *tests, *texts, member_starts, members, is_size)
     always_number = int(always[0]) if len(always) else -1
-    return SignatureProgram(ranks, cells, tests, member_starts, members, is_size, always_number)
+    return SignatureProgram(
+        ranks, cells, tests, texts, len(keys.texts), member_starts, members, is_size, always_number
+    )
 
 
 def _merge(table: FilterTable, ranges: Ranges) -> Merged:
@@ -185,13 +189,6 @@ def _hashes(keys: int, seed: int) -> UInt64:
 # -- ranks of constants, and ranges of constraints -----------------------------------------------
 
 
-class _Keys(NamedTuple):
-    of: Int32  # [c]; the key of each constraint
-    key_of: Int32  # see ``Ranks``
-    names: Int32  # [k]
-    accepts: Bytes  # [k]
-
-
 class _Operands(NamedTuple):
     """All constants that have ranks: of comparisons, then of lists, then of prefixes."""
 
@@ -203,26 +200,13 @@ class _Operands(NamedTuple):
     prefixes: Int64  # those of the rest: all prefixes, then all their successors
 
 
-def _rank_constraints(table: FilterTable) -> tuple[Ranks, Ranges]:
+def _rank_constraints(table: FilterTable, keys: Keys) -> tuple[Ranks, Ranges]:
     """The constants of a table in order, and its constraints as ranges of ranks."""
-    keys = _find_keys(table)
     strings, string_numbers, successors = _ordered_strings(table)
     operands = _find_operands(table, keys.of, string_numbers, successors)
     indices, starts, kinds, values = _ordered(operands, len(keys.names))
     ranks = _make_ranks(table, operands, starts, kinds, values, strings, keys)
     return ranks, _find_ranges(table, operands, indices, np.diff(starts), keys)
-
-
-def _find_keys(table: FilterTable) -> _Keys:
-    is_any = table.operators == model.EXISTS
-    accepts = np.where(is_any, np.int32(at.ANYTHING), _ACCEPTS[table.kinds])
-    wide = table.constraint_names * 4 + accepts
-    is_used = np.zeros(4 * len(table.names), np.bool_)
-    is_used[wide] = True
-    used = np.flatnonzero(is_used).astype(np.int32)
-    key_of = np.full(len(is_used), -1, np.int32)
-    key_of[used] = np.arange(len(used), dtype=np.int32)
-    return _Keys(key_of[wide], key_of, used // 4, (used % 4).astype(np.uint8))
 
 
 def _ordered_strings(table: FilterTable) -> tuple[list[bytes], Int64, Int64]:
@@ -297,7 +281,7 @@ def _make_ranks(
     kinds: Bytes,
     values: Int64,
     strings: list[bytes],
-    keys: _Keys,
+    keys: Keys,
 ) -> Ranks:
     counts, accepts = np.diff(starts), keys.accepts
     is_searched = (accepts == at.NUMBERS) | (accepts == at.STRINGS)
@@ -371,12 +355,12 @@ def _heads(
 
 
 def _find_ranges(
-    table: FilterTable, operands: _Operands, indices: Int64, counts: Int64, keys: _Keys
+    table: FilterTable, operands: _Operands, indices: Int64, counts: Int64, keys: Keys
 ) -> Ranges:
     operators = table.operators
     last = 2 * counts[keys.of]  # the rank behind all constants
     low, high = np.zeros(len(operators), np.int64), last.copy()
-    high[operators == model.EXISTS] = WORD
+    high[(operators == model.EXISTS) | keys.are_texts] = WORD
     rank = np.zeros(len(operators), np.int64)
     compared, items, prefixes = operands.compared, operands.items, operands.prefixes
     rank[compared] = 2 * indices[: len(compared)] + 1
@@ -395,6 +379,7 @@ def _find_ranges(
     is_hole = operators == model.NE
     low[is_hole], width[is_hole] = rank[is_hole] + 1, HOLE_WIDTH
     has_test = np.isin(operators, [model.SUFFIX, model.CONTAINS]).astype(np.uint8)
+    has_test[keys.are_texts] = 0
     values = table.values.copy()
     item_indices = indices[len(compared) : len(compared) + len(items)]
     list_starts, list_ranks = _ranked_lists(table, item_indices, values)

@@ -39,6 +39,8 @@ class SignatureSearcher:
         state.register(at.RANKS, program.ranks)
         state.register(at.CELLS, program.cells)
         state.register(at.TESTS, program.tests)
+        state.register(at.TEXTS, program.texts)
+        words[at.TEXT_KEYS] = program.text_keys
         state.register(at.REPORTED, reported)
 
     def match(self, batch: EventBatch) -> MatchSet:
@@ -53,8 +55,10 @@ class SignatureSearcher:
         count = len(events.is_bad)
         if len(state.arrays.found_starts) <= count:  # for a single event, each call counts
             state.reserve(count + 1, "found_starts")
-        if len(state.arrays.tile_keys) < 2 * len(events.names):
+        most = 2 * len(events.names) + int(words[at.TEXT_KEYS])
+        if len(state.arrays.tile_keys) < most:
             longest = 2 * int(np.diff(events.event_starts).max(initial=0))
+            longest += int(words[at.TEXT_KEYS])
             state.reserve(longest, "tile_keys", "tile_ranks", "tile_attributes")
         words[at.EVENT], words[at.END], words[at.FOUND_COUNT] = 0, count, 0
         state.register(at.EVENTS, events)
@@ -85,9 +89,9 @@ def _new_work(program: SignatureProgram, owners: Owners) -> Work:
         at.TILE + 1,
         found=_FOUND_AT_FIRST,
         ranks=np.full(len(program.ranks.modes), at.ABSENT, np.int32),
-        tile_keys=_KEYS_AT_FIRST,
-        tile_ranks=_KEYS_AT_FIRST,
-        tile_attributes=_KEYS_AT_FIRST,
+        tile_keys=_KEYS_AT_FIRST + program.text_keys,
+        tile_ranks=_KEYS_AT_FIRST + program.text_keys,
+        tile_attributes=_KEYS_AT_FIRST + program.text_keys,
         candidates=at.CANDIDATES + 1,
         found_cells=at.CANDIDATES,
         sums=1 << at.FEW_KEYS,
@@ -98,6 +102,7 @@ def _new_work(program: SignatureProgram, owners: Owners) -> Work:
         sizes=program.sizes.astype(np.uint8),
         subsets=np.array([*subsets, 2 * at.ENUMERATED_MAX], np.int64),
         reported_in=owners.total if owners.are_interfaces else 0,
+        found_in=program.text_keys,
     )
 
 

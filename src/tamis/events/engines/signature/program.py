@@ -108,12 +108,42 @@ class Tests(NamedTuple):
     string_bytes: Bytes  # of the filter table's strings
 
 
+class Texts(NamedTuple):
+    """What strings may contain or end with: one automaton of Aho and Corasick for each name.
+
+    Each such part of a name's strings is a key of its own, which an event has if the string has
+    the part.
+
+    Attributes:
+        roots: int32[names]; where the search of a name's strings begins, or 0.
+        letters, rows, edges, failures: see ``tamis.core.kernel.ahocorasick``.
+        contained: int32[nodes]; the key of the constant that the node stands for, or -1.
+        first_contained: int32[nodes]; the node of the longest such constant that its string ends
+            with, or 0; next_contained: of the next one.
+        ending, first_ending, next_ending: the same of ``suffix``.
+    """
+
+    roots: Int32
+    letters: Bytes
+    rows: Int32
+    edges: Int64
+    failures: Int32
+    contained: Int32
+    first_contained: Int32
+    next_contained: Int32
+    ending: Int32
+    first_ending: Int32
+    next_ending: Int32
+
+
 class SignatureProgram(NamedTuple):
     """Compiled filters; equal ones are one *distinct* filter."""
 
     ranks: Ranks
     cells: Cells
     tests: Tests
+    texts: Texts
+    text_keys: int  # how many keys are of texts: the last ones
     member_starts: Int64  # [d + 1]; where the filters of each distinct one begin in ``members``
     members: Int32
     sizes: NDArray[np.bool_]  # whether there are signatures of this many keys, up to the largest
@@ -122,7 +152,7 @@ class SignatureProgram(NamedTuple):
     def memory_usage(self) -> int:
         """Bytes of all arrays."""
         own = (self.member_starts, self.members, self.sizes)
-        parts = (*self.ranks, *self.cells, *self.tests, *own)
+        parts = (*self.ranks, *self.cells, *self.tests, *self.texts, *own)
         return sum(array.nbytes for array in parts)
 
 
@@ -143,8 +173,10 @@ class SignatureProgram(NamedTuple):
     SIZE_MAX,  # of signatures
     KEYS_START,  # of the current event, in its tile
     KEYS_END,
+    TEXT_KEYS,  # how many keys are of texts
+    SEARCHES,  # the number of strings that were searched so far
     SCALARS,
-) = range(15)
+) = range(17)
 
 TILE = 16
 """The events that go through each step together, at most."""
@@ -202,8 +234,9 @@ class Work(NamedTuple):
     sizes: Bytes  # see ``SignatureProgram``
     subsets: Int64  # the number of subsets, of up to SIZE_MAX keys, of so many keys
     reported_in: Int64  # [owners]; the last event that each was reported for
+    found_in: Int64  # [text keys]; the last search that found each
 
 
-RANKS, CELLS, TESTS, EVENTS, REPORTED, WORK, STATE_SIZE = lay_out(
-    SCALARS, Ranks, Cells, Tests, Events, Reported, Work
+RANKS, CELLS, TESTS, TEXTS, EVENTS, REPORTED, WORK, STATE_SIZE = lay_out(
+    SCALARS, Ranks, Cells, Tests, Texts, Events, Reported, Work
 )

@@ -39,8 +39,6 @@ BITS_OF_PREFIX = 16
 """So that one in so many strings, at most, seems to be a prefix that is none."""
 MOST_ALIKE = 8
 """Strings of a group with the same gram."""
-SEARCHED_CELLS = 1 << 18
-"""Nodes times letters for which it is written down where they lead: what fits a cache."""
 _BYTES_MAX = (1 << 31) - 1
 """Places in them are int32."""
 _STARTS_WITH, _CONTAINS = OPERATORS.index("starts-with"), OPERATORS.index("contains")
@@ -385,18 +383,7 @@ def _searched(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[
     facts[ends] = asked.facts
     shorter = np.zeros(count, np.int32)
     ahocorasick.fill_shorter(facts + 1, automaton.failures, shorter)
-    letters = np.zeros(257, np.uint8)
-    known = distinct(automaton.symbol[first:])
-    letters[known] = np.arange(1, len(known) + 1)
-    width = letters[256] = len(known) + 1
-    near = min(count, max(first, SEARCHED_CELLS // width))
-    leads = np.zeros((near, width), np.int32)
-    children = np.argsort(automaton.parent[first:], kind="stable") + first
-    columns = letters[automaton.symbol].astype(np.int32)
-    ahocorasick.fill_rows(
-        first, width, automaton.parent, columns, automaton.failures, children.astype(np.int32),
-        leads.reshape(-1),
-    )  # fmt: skip
+    letters, leads = ahocorasick.nearest_rows(first, automaton)
     return {
         "searched_letters": letters,
         "searched_rows": leads,

@@ -13,7 +13,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.ahocorasick import child
+from tamis.core.kernel.ahocorasick import step
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.table import GOLDEN, prober, slot_finder
@@ -296,33 +296,16 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
     The automaton of Aho and Corasick (CACM 18, 1975).
     """
     values, letters = uint8s(state, buffer), uint8s(state, at.PROGRAM.searched_letters)
-    rows = int32s(state, at.PROGRAM.searched_rows)
+    rows, edges = int32s(state, at.PROGRAM.searched_rows), int64s(state, at.PROGRAM.searched_edges)
+    failures = int32s(state, at.PROGRAM.searched_failures)
     outputs = int32s(state, at.PROGRAM.searched_outputs)
-    width = np.int64(letters[256])
-    near = len(rows) // width
     node = root
     is_found = False
     for place in range(start, end):
-        if node >= near:
-            node = next_searched(state, node, np.int64(values[place]), near)
-        if node < near:
-            node = np.int64(rows[node * width + letters[values[place]]])
+        node = step(letters, rows, edges, failures, node, np.int64(values[place]))
         if outputs[node] != 0:
             is_found |= derive_searched(state, np.int64(outputs[node]))
     return is_found
-
-
-@called
-def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
-    """Where a byte leads from a node; or one of the first nodes, where it leads the same way."""
-    edges = int64s(state, at.PROGRAM.searched_edges)
-    failures = int32s(state, at.PROGRAM.searched_failures)
-    while node >= near:
-        target = child(edges, node, byte)
-        if target != 0:
-            return target
-        node = np.int64(failures[node])
-    return node
 
 
 @called
