@@ -13,6 +13,8 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ import tamis
 from tamis.core.errors import EngineRefused, MissingExtra, SubscriptionSyntaxError, UsageError
 from tamis.documents import parser as parser_module
 from tamis.matching import batches
+from tamis.matching.batches import BatchMatcher
 
 ORDERS = {"big": "//order[total > 100]", "any": "//order", 7: "//order/item[@sku = 'x']"}
 
@@ -445,3 +448,38 @@ def test_import_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("count", [1_024, 1_025, 5_000])
+def test_a_single_document_has_more_matches_than_there_was_room_for(count: int) -> None:
+    live = tamis.Matcher({f"a{n}": "//a" for n in range(count)} | {"b": "//b"})
+    with_a, with_b = b"<r><a/></r>", b"<r><b/></r>"
+    for matcher in (live.compiled(), live):
+        matcher.match(with_a)  # what nobody asks for leaves nothing
+        assert list(matcher.match(with_b)) == ["b"]
+        matcher.match(with_a)
+        assert list(matcher.match(with_b)) == ["b"]
+        assert len(list(matcher.match(with_a))) == count
+    live.add("c", "//c")
+    assert len(list(live.match(with_a))) == count
+    assert list(live.match(with_b)) == ["b"]
+
+
+def test_what_one_document_matched_is_listed_before_the_searcher_is_used_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find = BatchMatcher._find_one
+
+    def slowly(*given: Any) -> bool:
+        found = find(*given)
+        sleep(0)  # another thread goes on
+        return found
+
+    monkeypatch.setattr(BatchMatcher, "_find_one", slowly)
+    matcher = tamis.compile({n: f"//a{n}" for n in range(8)}, engine="automaton")
+    asked = [[n for n in range(8) if number >> n & 1] for number in range(256)]
+    documents = ["<r>" + "".join(f"<a{n}/>" for n in names) + "</r>" for names in asked]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            found = pool.map(lambda text: list(matcher.match(text)), documents)
+            assert list(found) == asked

@@ -51,6 +51,10 @@ def is_one_of(value: object, choices: Collection[str]) -> bool:
     return isinstance(value, str) and value in choices
 
 
+_ID_BITS_MAX = 13_000
+"""Python writes no integer of over 4,300 digits as a text."""
+
+
 def id_problem(id: object) -> str:
     """Why an id cannot be used, or "".
 
@@ -59,6 +63,8 @@ def id_problem(id: object) -> str:
     """
     if isinstance(id, bool) or not isinstance(id, str | int):
         return "an id is a str or an int"
+    if isinstance(id, int) and id.bit_length() > _ID_BITS_MAX:
+        return "the id has over 4,000 digits"
     if isinstance(id, int) or (id and id.isprintable()):
         return ""
     if not id:

@@ -46,6 +46,8 @@ Given = Document | Source | DocumentError
 
 _PROJECTIONS_MAX = 8
 """So many parsers a thread keeps."""
+_REFUSED_MAX = 64
+"""After so many documents in a row that kernels alone cannot match, no other one is tried."""
 _FILES = (os.PathLike, ZipMember, TarMember)
 _READ = (Source, DocumentError)
 _NO_BYTES, _NO_LINES = np.zeros(0, np.int64), np.zeros(0, np.int32)
@@ -152,7 +154,7 @@ class BatchMatcher:
         self.version = version
         self.parsers = [] if parsers is None else parsers
         self.assignments: list[CompiledAssignment] = []
-        self._takes_one = True  # as far as is known
+        self._refused = 0  # documents in a row that could not be matched by themselves
         self._of_records: Vocabulary | None = None  # what the last records were parsed with
         self._programs = [segment.compiled for segment in segments]
         self._queries = [0]  # the number of each segment's first query
@@ -252,7 +254,7 @@ class BatchMatcher:
         values: bool = False,
     ) -> Answers:
         """Match documents that were read, or could not be, as one batch."""
-        if len(sources) == 1 and nodes is None and self._takes_one:
+        if len(sources) == 1 and nodes is None and self._refused < _REFUSED_MAX:
             one = self._match_one(sources[0])
             if one is not None:
                 return Answers(one, None)
@@ -274,25 +276,37 @@ class BatchMatcher:
         parser, parsers = self._parser(self.projection)
         numbers = None
         if (recorded := parser.read_one(source)) is not None:
-            find = partial(self._find_one, recorded, parser.vocabulary)
+            taken = [
+                (programs, programs.take_worker(parser.vocabulary, self.limits.cache_bytes))
+                for programs in self._programs
+            ]
+            find = partial(self._find_one, taken, recorded, parser.vocabulary)
             numbers = self._listing.list_one(find)
+            for programs, worker in taken:  # not before: what it found was only referred to
+                programs.workers.append(worker)
         self.parsers.append(parsers)
+        self._refused = 0 if numbers is not None else self._refused + 1
         return None if numbers is None else Matches.of_numbers(self._listing, numbers)
 
-    def _find_one(self, recorded: Recorded, vocabulary: Vocabulary, listing: Int64) -> bool:
+    def _find_one(
+        self,
+        taken: Sequence[tuple[Programs, Worker]],
+        recorded: Recorded,
+        vocabulary: Vocabulary,
+        listing: Int64,
+    ) -> bool:
         """Have each searcher say in a listing what it found; whether all could."""
-        part, is_done = kernels.FIRST_PART, True
-        for programs in self._programs:
-            worker = programs.take_worker(vocabulary, self.limits.cache_bytes)
+        part = kernels.FIRST_PART
+        for _, worker in taken:
             for searcher in worker.searchers:
                 match_one = getattr(searcher, "match_one", None)
                 if match_one is None:
-                    self._takes_one = is_done = False
-                elif is_done:
-                    is_done = match_one(recorded, vocabulary, listing, part)
+                    self._refused = _REFUSED_MAX
+                    return False
+                if not match_one(recorded, vocabulary, listing, part):
+                    return False
                 part += kernels.PART_SIZE
-            programs.workers.append(worker)
-        return is_done
+        return True
 
     def match_records(self, found: RecordBatch, nodes: Which | None, values: bool) -> Answers:
         """Match records, which were parsed as is :meth:`projected`."""

@@ -175,13 +175,29 @@ def list_documents(state: Int64) -> int:
 
 @kernel
 def list_one(state: Int64) -> int:
-    """List one document, of which the parts are registered; a field where an array is full."""
-    for part in range(FIRST_PART, FIRST_PART + state[PARTS] * PART_SIZE, PART_SIZE):
-        if len(int32s(state, part + PART.sliced)) > 64 * len(uint64s(state, WORK.covered)):
-            return WORK.covered
+    """List one document, of which the parts are registered.
+
+    Returns 0, or the field of an array that is too short: it has to have ``LISTED`` items, and then
+    the document is listed again.
+    """
     state[NEXT] = state[FIRST] = state[LISTED] = state[MARKED] = 0
     state[END] = state[MOST] = 1
-    return list_documents(state)
+    for part in range(FIRST_PART, FIRST_PART + state[PARTS] * PART_SIZE, PART_SIZE):
+        words = (len(int32s(state, part + PART.sliced)) + 63) >> 6
+        if words > len(uint64s(state, WORK.covered)):
+            state[LISTED] = max(state[LISTED], words)
+    if state[LISTED]:
+        return WORK.covered
+    status = list_documents(state)
+    if status:
+        marked, used = uint64s(state, WORK.marked), uint64s(state, WORK.used)
+        for block in range(len(used)):
+            if used[block]:
+                for word in range(64 * block, min(64 * (block + 1), len(marked))):
+                    marked[word] = U(0)
+                used[block] = U(0)
+        state[LISTED] = state[MARKED]
+    return status
 
 
 @kernel

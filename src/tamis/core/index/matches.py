@@ -162,16 +162,21 @@ class Listing:
         """The subscriptions of one document; None where that takes more than kernels.
 
         Args:
-            find: has the parts of a state say what engines found; whether it could.
+            find: has the parts of a state say what engines found; whether it could. What they found
+                has to stay as it is until the subscriptions are listed.
         """
         try:
             state = self._idle.pop()
         except IndexError:
             state = self._opened()
-        found = None
-        if find(state.words) and not state.list_one():
-            found = state.arrays.numbers[: state.words[kernels.LISTED]].copy()
-        self._idle.append(state)
+        found, words = None, state.words
+        if find(words):
+            while status := state.list_one():
+                name = "covered" if status == kernels.WORK.covered else "numbers"
+                state.reserve(int(words[kernels.LISTED]), name)
+            found = state.arrays.numbers[: words[kernels.LISTED]].copy()
+        if found is None or len(found) <= KEPT_MAX:
+            self._idle.append(state)
         return found
 
     def _opened(self) -> _ListingState:
@@ -275,7 +280,8 @@ class Matches(Generic[E]):
             raise IndexError(f"there are {self.documents:,} documents, and none is {first:,}")
         if not self.found:
             starts = [0] * (self.documents + 1) if self.errors else self._chunk.starts
-            return np.array(starts[first:], np.int64), self._chunk.numbers
+            own = np.array(starts[first:], np.int64)
+            return own - own[0], self._chunk.numbers[own[0] :]
         return self.listing.lists(self.found, first, self.documents, most)
 
     def numbers(self, document: int) -> Int32:
