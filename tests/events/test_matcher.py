@@ -44,7 +44,7 @@ from tamis.events.matches import EventMatch
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
-from tamis.language.constraints import Constraint
+from tamis.language.constraints import Constraint, fold
 from tests.support.drawn_events import EVENTS, NAMES, OTHERS, VALUES, answers, tables
 
 FINITE = VALUES.filter(lambda value: not isinstance(value, float) or math.isfinite(value))
@@ -475,3 +475,36 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 def test_a_crew_is_had_anew_behind_a_fork() -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", _FORKING], check=True, timeout=60)
+
+
+LETTERS = "aAéÉßẞſKk\u212aσς"
+OF_PARTS: dict[str, Callable[[str, str], bool]] = {
+    "=": str.__eq__,
+    "!=": str.__ne__,
+    "prefix": str.startswith,
+    "suffix": str.endswith,
+    "contains": str.__contains__,
+}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([*OF_PARTS]), st.text(LETTERS, max_size=3)), min_size=1),
+    st.lists(st.text(LETTERS, max_size=5), min_size=1),
+    st.sampled_from(["auto", "reference", "sff", "ocm"]),
+)
+def test_strings_without_case(asked: list[tuple[str, str]], values: list[str], engine: str) -> None:
+    """By Python, on folded strings; dicts, lines and columns alike."""
+    texts = {n: f'a {operator} i"{part}"' for n, (operator, part) in enumerate(asked)}
+    matcher = compile_events({**texts, "own": 'a = "aA"', "number": "a = 1"}, engine=engine)
+    expected = [
+        [n for n, (operator, part) in enumerate(asked) if OF_PARTS[operator](fold(v), fold(part))]
+        + ["own"] * (v == "aA")
+        for v in values
+    ]
+    events = [{"a": value} for value in values]
+    assert [list(match) for match in matcher.match_many(events)] == expected
+    lines = "".join(f"{json.dumps(event)}\n" for event in events).encode()
+    assert [list(match) for match in matcher.match_ndjson(lines)] == expected
+    for column in (pa.array(values), pa.array(values).dictionary_encode()):
+        found = matcher.match_arrow(pa.table({"a": column}))
+        assert [list(match) for match in found] == expected

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.core.limits import Limits
 from tamis.events.model import number
-from tamis.language.constraints import Constraint, Filter, parse_filters, print_filters
+from tamis.language.constraints import Constraint, Filter, fold, parse_filters, print_filters
 from tests.support.drawn_events import CONSTRAINTS
 
 
@@ -286,3 +287,27 @@ def test_whatever_is_written(words: list[str], between: str) -> None:
         assert isinstance(error, SubscriptionSyntaxError)
         assert error.position is not None
         assert 0 <= error.position <= len(expression)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a = i"abc"',
+        'a != i"abc" and b prefix i"é"',
+        'a in (i"x", i"y") or a in ("Z") or a in (3)',
+        '`odd name` contains i"x"',
+    ],
+)
+def test_strings_without_case_are_printed_as_they_are_written(text: str) -> None:
+    assert print_filters(parse_filters(text)) == text
+    upper = re.sub(r'i"(\w+)"', lambda found: f"i'{found[1].upper()}'", text)
+    assert print_filters(parse_filters(upper)) == text
+
+
+def test_folding_keeps_the_number_of_characters() -> None:
+    every = [chr(code) for code in range(0x11000) if not 0xD800 <= code < 0xE000]
+    folded = list(map(fold, every))
+    assert all(len(one) == 1 for one in folded)
+    assert list(map(fold, folded)) == folded
+    same = [one for one, other in zip(every, folded, strict=True) if len(one.casefold()) == 1]
+    assert all(fold(one) == one.casefold() for one in same)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tamis.events.encode import encode
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import Engine
-from tamis.language.constraints import Constraint
+from tamis.language.constraints import Constraint, fold, folded_name
 
 NAMES = [f"n{number}" for number in range(6)]
 NUMBERS = st.sampled_from(
@@ -36,7 +36,9 @@ NUMBERS = st.sampled_from(
         float("-inf"),
     ]
 )
-STRINGS = st.sampled_from(["", "a", "ab", "aba", "b", "ba", "é", "\U0001f41d", "z" * 9, "z" * 8])
+STRINGS = st.sampled_from(
+    ["", "a", "A", "É", "ab", "aba", "b", "ba", "é", "\U0001f41d", "z" * 9, "z" * 8]
+)
 BOOLEANS = st.booleans()
 VALUES = st.one_of(NUMBERS, STRINGS, BOOLEANS, st.just(float("nan")), st.none())
 
@@ -56,6 +58,7 @@ CONSTRAINTS = st.one_of(
     st.builds(Constraint, _NAME, _PARTS, STRINGS),
     st.builds(Constraint, _NAME, _SAME, BOOLEANS),
     st.builds(Constraint, _NAME, st.just("exists"), st.none()),
+    st.builds(Constraint, _NAME.map(folded_name), st.one_of(_SAME, _PARTS), STRINGS.map(fold)),
     st.builds(
         Constraint, _NAME, st.just("in"), st.one_of(*map(_lists, (NUMBERS, STRINGS, BOOLEANS)))
     ),

@@ -16,6 +16,7 @@ from tamis.events import model as at
 from tamis.events.checks import Part, oversized, shown, string_too_long, too_many
 from tamis.events.kernels import find_ones, join_columns
 from tamis.events.model import EventBatch
+from tamis.language.constraints import fold
 
 ROWS, _CELLS = 1 << 15, 1 << 22
 """So many rows, and cells with nulls included, are encoded at once at most."""
@@ -131,6 +132,30 @@ def encode_columns(batch: Any, numbers: Mapping[str, int], limits: Limits) -> Ev
             for value, error in column.errors.items():
                 errors.setdefault(int(column.rows[value]), error)
     return _joined(batch.num_rows, np.array(names, np.int32), columns, errors)
+
+
+def with_folded(batch: Any, names: Mapping[str, str]) -> Any:
+    """A record batch, with the strings of some columns folded, in columns of other names."""
+    pa = _pyarrow()
+    for own, name in names.items():
+        if own not in batch.schema.names:
+            continue
+        column = batch[own]
+        of_items = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if _is_string(of_items):
+            # As bytes, which need not be UTF-8: that is told where the column is encoded.
+            values = column.cast(of_items).cast(pa.large_binary()).to_pylist()
+            folded = pa.array(map(_folded, values), pa.large_binary())
+            column = folded.view(pa.large_string())
+        batch = batch.append_column(name, column)
+    return batch
+
+
+def _folded(value: bytes | None) -> bytes | None:
+    try:
+        return value if value is None else fold(value.decode()).encode()
+    except UnicodeDecodeError:
+        return value
 
 
 def structs(schema: Any) -> dict[str, dict[str, Any]]:

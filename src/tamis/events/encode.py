@@ -13,10 +13,11 @@ from tamis.core.arrays import Bytes, Int64, freeze, starts_of
 from tamis.core.errors import EventError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import model as at
-from tamis.events.arrow import encode_columns, structs
+from tamis.events.arrow import encode_columns, structs, with_folded
 from tamis.events.checks import ObjectWarning, checked, of_no_kind
 from tamis.events.model import EventBatch, packed
 from tamis.events.ndjson import read_lines
+from tamis.language.constraints import fold, unfolded_name
 
 _NESTED, _NULL = 254, 255
 _KINDS: dict[type, int] = {
@@ -54,7 +55,11 @@ class Encoder:
         self.names = tuple(names)
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._objects = ObjectWarning(self.names)
+        self._folded = {
+            own: name for name in self.names if (own := unfolded_name(name)) != name
+        }
+        self._read = {*self._numbers, *self._folded}
+        self._objects = ObjectWarning([*dict.fromkeys(map(unfolded_name, self.names))])
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them."""
@@ -70,7 +75,7 @@ class Encoder:
 
     def checked(self, event: object) -> dict[str, Any]:
         """An event whose values that filters name are plain: see :func:`.checks.checked`."""
-        return checked(event, self._numbers, self.limits)
+        return checked(event, self._read, self.limits)
 
     def ndjson(self, data: bytes, first_line: int = 1) -> EncodedLines:
         r"""Encode whole lines of JSON, each an object; blank ones are no events.
@@ -78,7 +83,7 @@ class Encoder:
         >>> Encoder(["temp"]).ndjson(b'{"temp": 35}\n\n{"temp": null}\n').lines
         array([1, 3])
         """
-        events, lines, errors = read_lines(data, first_line, self._numbers, self.limits)
+        events, lines, errors = read_lines(data, first_line, self._read, self.limits)
         return EncodedLines(self._encoded(events, errors, lines), lines)
 
     def arrow(self, batch: Any) -> EventBatch:
@@ -93,7 +98,18 @@ class Encoder:
         array([0, 2, 3])
         """
         self._objects.look([structs(batch.schema)])
+        if self._folded:
+            batch = with_folded(batch, self._folded)
         return encode_columns(batch, self._numbers, self.limits)
+
+    def with_folded(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event, with the strings that are compared without case; others as they are."""
+        found = {
+            name: fold(event[own]) if isinstance(event[own], str) else event[own]
+            for own, name in self._folded.items()
+            if own in event
+        }
+        return {**event, **found}
 
     def _encoded(
         self,
@@ -107,6 +123,8 @@ class Encoder:
         dicts.
         """
         self._objects.look(events)
+        if self._folded:
+            events = [self.with_folded(event) for event in events]
         sizes = np.fromiter(map(len, events), np.int64, len(events))
         total = int(sizes.sum())
         names = np.fromiter(

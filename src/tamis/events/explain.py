@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +18,7 @@ from tamis.events import model as at
 from tamis.events.checks import Value, objects_of
 from tamis.events.engines.reference import Constraint, constraint_of
 from tamis.events.model import FilterTable
-from tamis.language.constraints import print_name
+from tamis.language.constraints import print_constant, print_name, unfolded_name
 
 _TRUTHS = ("false", "true")
 _PAIRS_MAX = 30
@@ -45,7 +45,7 @@ def explain(
         lines.append(f"  {_TRUTHS[all(truths)]}: {' and '.join(texts) or 'every event'}")
         width = max(map(len, texts), default=0)
         for constraint, text, holds in zip(constraints, texts, truths, strict=True):
-            name = table.names[constraint.name]
+            name = unfolded_name(table.names[constraint.name])
             found = _shown(event.get(name)) if name in event else _missing(name, event)
             lines.append(f"    {text:<{width}}  found: {found}{'' if holds else '  ← fails here'}")
             if not holds:
@@ -67,21 +67,25 @@ def written(table: FilterTable, subscription: int) -> str:
 
 
 def _written(table: FilterTable, one: Constraint) -> str:
-    name = print_name(table.names[one.name])
+    name = table.names[one.name]
+    constant = partial(_constant, name)
     if one.operator == "exists":
-        return f"{name} exists"
+        return f"{print_name(name)} exists"
     if one.operator == "in":
-        return f"{name} in ({', '.join(map(_constant, one.constant))})"
-    return f"{name} {one.operator} {_constant(one.constant)}"
+        return f"{print_name(name)} in ({', '.join(map(constant, one.constant))})"
+    return f"{print_name(name)} {one.operator} {constant(one.constant)}"
 
 
-def _constant(value: Any) -> str:
-    return _shown(value.decode() if isinstance(value, bytes) else value)
+def _constant(name: str, value: Any) -> str:
+    return _cut(print_constant(name, value.decode() if isinstance(value, bytes) else value))
 
 
 def _shown(value: Value | None) -> str:
     """A value as constraints write it; long ones are cut."""
-    text = json.dumps(value, ensure_ascii=False)
+    return _cut(json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

@@ -160,7 +160,8 @@ class MatchesEvents:
                 from tamis.events.explain import explain  # noqa: PLC0415 - few ask
 
                 table = segment.compiled.subscriptions.table
-                return explain(table, number, id, compiled.encoder.checked(event))
+                encoder = compiled.encoder
+                return explain(table, number, id, encoder.with_folded(encoder.checked(event)))
         raise UnknownSubscription(id=id)
 
 

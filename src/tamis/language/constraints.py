@@ -11,7 +11,7 @@ r"""What a subscription of events may say, and what it means: a disjunction of f
                 | name "exists"
     name        = letters, digits and _, with . : - inside (no digit first); or any text in `…`
     value       = string | number | "true" | "false"
-    string      = JSON's; or the same in single quotes
+    string      = JSON's; or the same in single quotes; with i before it, case does not matter
     number      = JSON's: an integer within 64 bits, or a float
 
 A *filter* is a conjunction of constraints; any expression is a disjunction of those, which is what
@@ -24,7 +24,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain, product
 from typing import NamedTuple, NoReturn
 
@@ -39,6 +39,8 @@ Constant = str | int | float | bool
 
 class Constraint(NamedTuple):
     """``name operator constant``, of one attribute.
+
+    Where case does not matter, the name is :func:`folded_name`, which has the folded string.
 
     The operator is one of ``= != < <= > >= prefix suffix contains in exists``. The constant of
     ``in`` is a tuple of strings, of numbers, or of booleans; that of ``exists`` is None.
@@ -65,7 +67,7 @@ _NAME = r"[^\W\d](?:[\w.:-]*\w)?"
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])"
 _TOKEN = lazy_pattern(
     rf"""[ \t\r\n]*(?:
-        (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+        (?P<string>i?"(?:[^"\\]|\\.)*"|i?'(?:[^'\\]|\\.)*')
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<number>{_NUMBER})
       | (?P<symbol><=|>=|!=|==|<>|&&|\|\||[=<>!(),])
@@ -102,6 +104,34 @@ _HINTS = {
     "between": "write two constraints, as in x >= 1 and x <= 2",
     "is": "write =; or exists, for what is there and not null",
 }
+
+
+_FOLDED = "\0"
+
+
+def folded_name(name: str) -> str:
+    """The name that the folded strings of an attribute have."""
+    return _FOLDED + name
+
+
+def unfolded_name(name: str) -> str:
+    """The attribute whose strings a name has, folded or not."""
+    return name.removeprefix(_FOLDED)
+
+
+@cache
+def _folded_character(character: str) -> str:
+    found = (character.casefold(), character.lower(), character)
+    return next(each for each in found if len(each) == 1)
+
+
+def fold(text: str) -> str:
+    """A string without case: Unicode's simple case folding, which keeps the number of characters.
+
+    >>> fold("Straße, İ")
+    'straße, İ'
+    """
+    return text.lower() if text.isascii() else "".join(map(_folded_character, text))
 
 
 def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Filter, ...]:
@@ -147,6 +177,11 @@ def reads_as_xpath(expression: str, limits: Limits = DEFAULT_LIMITS) -> bool:
         return False
     names = (each.name for filter in parse_filters(expression, limits) for each in filter)
     return not any(":" in name for name in names)
+
+
+def is_folded(token: Token) -> bool:
+    """Whether a string is written with an i before it."""
+    return token.kind == "string" and token.text[0] == "i"
 
 
 _Codes = tuple[int, ...]
@@ -227,27 +262,31 @@ class _Parser:
             value, at = self._value("a string" if operator in _PARTS else "a value")
             if operator in _ORDER and isinstance(value, bool):
                 self._fail("booleans have no order", at, "write = or !=")
+            if is_folded(at) and operator in _ORDER:
+                self._fail("strings without case have no order", at, "leave out the i")
             if operator in _PARTS and not isinstance(value, str):
                 message = f"{operator} asks for a part of a string, not {_cut(at.text)}"
                 self._fail(message, at, 'write "…"')
-            return [Constraint(name, operator, value)]
+            return [Constraint(folded_name(name) if is_folded(at) else name, operator, value)]
         if self._takes("exists"):
             return [Constraint(name, "exists")]
         if self._takes("in"):
-            return [Constraint(name, "in", items) for items in self._list()]
+            return list(self._lists(name))
         hint = "of a boolean, write = true" if token.kind == "end" or token.text in _JOINS else None
         self._expected(f"an operator ({_OPERATORS})", hint)
 
-    def _list(self) -> Iterable[tuple[Constant, ...]]:
+    def _lists(self, name: str) -> Iterable[Constraint]:
+        """The list behind ``in``, which is one for each kind of its values."""
         if not self._takes("("):
             self._expected("( and values")
-        kinds: dict[type, dict[Constant, None]] = {}
+        kinds: dict[tuple[type, str], dict[Constant, None]] = {}
         while True:
-            value, _ = self._value("a value")
+            value, at = self._value("a value")
             kind = float if type(value) is int else type(value)
-            kinds.setdefault(kind, {})[value] = None
+            own = folded_name(name) if is_folded(at) else name
+            kinds.setdefault((kind, own), {})[value] = None
             if self._takes(")"):
-                return map(tuple, kinds.values())
+                return (Constraint(own, "in", (*items,)) for (_, own), items in kinds.items())
             if not self._takes(","):
                 self._expected(", or )")
 
@@ -289,15 +328,16 @@ class _Parser:
         return value, token
 
     def _string(self, token: Token) -> str:
-        inner = token.text[1:-1]
-        if token.text[0] == "'":  # as JSON has it
+        inner = token.text.removeprefix("i")[1:-1]
+        if token.text[-1] == "'":  # as JSON has it
             inner = re.sub(r"\\.|\"", _double_quoted, inner, flags=re.DOTALL)
         try:
             value: str = json.loads(f'"{inner}"', strict=False)
         except ValueError:
             hint = r"write \\ for a backslash itself, \" for a quote, \n, \t, \u00e9"
             self._fail("a backslash in a string begins one of JSON's escapes", token, hint)
-        return self._encodable(value, token)
+        value = self._encodable(value, token)
+        return fold(value) if is_folded(token) else value
 
     def _encodable(self, text: str, token: Token) -> str:
         try:
@@ -403,6 +443,7 @@ def print_filters(filters: Sequence[Sequence[Constraint]]) -> str:
 
 def print_name(name: str) -> str:
     """A name as it is written: in backquotes, where it would be read as something else."""
+    name = unfolded_name(name)
     if re.fullmatch(_NAME, name) is None or name in KEYWORDS:
         return "`" + name.replace("`", "``") + "`"
     return name
@@ -410,7 +451,7 @@ def print_name(name: str) -> str:
 
 def _printed(constraint: Constraint) -> str:
     name, operator, constant = constraint
-    written = partial(json.dumps, ensure_ascii=False)
+    written = partial(print_constant, constraint.name)
     if operator == "exists":
         operand = ""
     elif isinstance(constant, tuple):
@@ -418,3 +459,9 @@ def _printed(constraint: Constraint) -> str:
     else:
         operand = f" {written(constant)}"
     return f"{print_name(name)} {operator}{operand}"
+
+
+def print_constant(name: str, constant: Constant | None) -> str:
+    """A constant as it is written for a name."""
+    text = json.dumps(constant, ensure_ascii=False)
+    return f"i{text}" if name.startswith(_FOLDED) else text
