@@ -55,9 +55,7 @@ class Encoder:
         self.names = tuple(names)
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._folded = {
-            own: name for name in self.names if (own := unfolded_name(name)) != name
-        }
+        self._folded = {own: name for name in self.names if (own := unfolded_name(name)) != name}
         self._read = {*self._numbers, *self._folded}
         self._objects = ObjectWarning([*dict.fromkeys(map(unfolded_name, self.names))])
 
