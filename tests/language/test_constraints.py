@@ -79,7 +79,7 @@ def test_meaning(name: str) -> None:
 
 BAD = [
     ("", 0, "expected the name of an attribute, found the end", ""),
-    ("temp", 4, "expected an operator (= != < <= > >= prefix suffix contains in exists)", ""),
+    ("temp", 4, "expected an operator (= != < <= > >= prefix suffix contains in between exists)", ""),
     ("temp >", 6, "expected a value, found the end", ""),
     ("temp > warm", 7, "expected a value, found 'warm'", 'in quotes: "warm"'),
     ("temp == 1", 5, "found '=='", "write ="),
@@ -124,6 +124,8 @@ BAD = [
     ("= 1", 0, "expected the name of an attribute, found '='", ""),
     ("'a' = 1", 0, "expected the name of an attribute", ""),
     ("a->5", 1, "'-' is no number", ""),
+    ("a between 1 and true", 16, "between asks for an order", ""),
+    ("a between 1 and 'x'", 16, "both are strings", ""),
     ("exists a", 0, "found 'exists'", "the name comes first"),
     ("contains(a, 'x')", 0, "found 'contains'", "the name comes first"),
     ("a startswith 'x'", 2, "found 'startswith'", "write prefix"),
@@ -311,3 +313,12 @@ def test_folding_keeps_the_number_of_characters() -> None:
     assert list(map(fold, folded)) == folded
     same = [one for one, other in zip(every, folded, strict=True) if len(one.casefold()) == 1]
     assert all(fold(one) == one.casefold() for one in same)
+
+
+def test_between_is_two_constraints() -> None:
+    assert parse_filters("a between 1 and 2.5 and b = 1") == parse_filters(
+        "a >= 1 and a <= 2.5 and b = 1"
+    )
+    assert parse_filters("not_a = 1 or (a between 'x' and 'y')") == parse_filters(
+        "not_a = 1 or a >= 'x' and a <= 'y'"
+    )

@@ -8,6 +8,7 @@ r"""What a subscription of events may say, and what it means: a disjunction of f
     constraint  = name ("=" | "!=" | "<" | "<=" | ">" | ">=") value
                 | name ("prefix" | "suffix" | "contains") string
                 | name "in" "(" value ("," value)* ")"
+                | name "between" value "and" value
                 | name "exists"
     name        = letters, digits and _, with . : - inside (no digit first); or any text in `…`
     value       = string | number | "true" | "false"
@@ -58,8 +59,10 @@ _JOINS = ("and", "or", ")")
 _SAME = ("=", "!=")
 _ORDER = ("<", "<=", ">", ">=")
 _PARTS = ("prefix", "suffix", "contains")
-KEYWORDS = frozenset([*_PARTS, "and", "or", "not", "in", "exists", "true", "false", "null"])
-_OPERATORS = "= != < <= > >= prefix suffix contains in exists"
+KEYWORDS = frozenset(
+    [*_PARTS, "and", "or", "not", "in", "exists", "between", "true", "false", "null"]
+)
+_OPERATORS = "= != < <= > >= prefix suffix contains in between exists"
 _SHOWN_MAX = 40
 _INT64 = range(-(1 << 63), 1 << 63)
 
@@ -101,7 +104,6 @@ _HINTS = {
     "#": "comments are lines of their own",
     "/": "XPath is for documents: use tamis.compile, or tamis match; a name with / is written in "
     "backquotes",
-    "between": "write two constraints, as in x >= 1 and x <= 2",
     "is": "write =; or exists, for what is there and not null",
 }
 
@@ -234,7 +236,7 @@ class _Parser:
     def _term(self, depth: int) -> Sequence[_Codes]:
         start = self.token.position
         if not self._takes("("):
-            return [(self._code(each),) for each in self._constraint()]
+            return [tuple(map(self._code, each)) for each in self._constraint()]
         if depth == self.limits.subscription_nesting:
             message = f"parentheses are nested deeper than {depth:,} (subscription_nesting)"
             self._reached(message, start)
@@ -249,8 +251,8 @@ class _Parser:
             self.constraints.append(constraint)
         return code
 
-    def _constraint(self) -> list[Constraint]:
-        """The next one; ``in`` with values of several kinds is a disjunction of some."""
+    def _constraint(self) -> list[Filter]:
+        """The filters that the next one is: two constraints, or a disjunction of some."""
         self.count += 1
         if self.count > (most := self.limits.subscription_predicates):
             self._reached(f"there are more than {most:,} constraints (subscription_predicates)")
@@ -267,13 +269,31 @@ class _Parser:
             if operator in _PARTS and not isinstance(value, str):
                 message = f"{operator} asks for a part of a string, not {_cut(at.text)}"
                 self._fail(message, at, 'write "…"')
-            return [Constraint(folded_name(name) if is_folded(at) else name, operator, value)]
+            name = folded_name(name) if is_folded(at) else name
+            return [(Constraint(name, operator, value),)]
         if self._takes("exists"):
-            return [Constraint(name, "exists")]
+            return [(Constraint(name, "exists"),)]
+        if self._takes("between"):
+            return [self._between(name)]
         if self._takes("in"):
-            return list(self._lists(name))
+            return [(each,) for each in self._lists(name)]
         hint = "of a boolean, write = true" if token.kind == "end" or token.text in _JOINS else None
         self._expected(f"an operator ({_OPERATORS})", hint)
+
+    def _between(self, name: str) -> Filter:
+        """The two constraints of ``between``; both values belong to it."""
+        low, at = self._value("a value")
+        if not self._takes("and"):
+            self._expected("and, and the greatest value", "write between 1 and 2")
+        high, behind = self._value("a value")
+        for value, token in ((low, at), (high, behind)):
+            if isinstance(value, bool) or is_folded(token):
+                self._fail(
+                    "between asks for an order: of numbers, or of strings as they are", token
+                )
+        if isinstance(low, str) != isinstance(high, str):
+            self._fail("both values of between are numbers, or both are strings", behind)
+        return Constraint(name, ">=", low), Constraint(name, "<=", high)
 
     def _lists(self, name: str) -> Iterable[Constraint]:
         """The list behind ``in``, which is one for each kind of its values."""
