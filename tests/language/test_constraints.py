@@ -79,7 +79,12 @@ def test_meaning(name: str) -> None:
 
 BAD = [
     ("", 0, "expected the name of an attribute, found the end", ""),
-    ("temp", 4, "expected an operator (= != < <= > >= prefix suffix contains in between exists)", ""),
+    (
+        "temp",
+        4,
+        "expected an operator (= != < <= > >= prefix suffix contains in between exists)",
+        "",
+    ),
     ("temp >", 6, "expected a value, found the end", ""),
     ("temp > warm", 7, "expected a value, found 'warm'", 'in quotes: "warm"'),
     ("temp == 1", 5, "found '=='", "write ="),

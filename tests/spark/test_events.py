@@ -84,6 +84,14 @@ def test_one_row_a_match(df: DataFrame) -> None:
 
 
 @pytest.mark.spark
+def test_strings_without_case(df: DataFrame) -> None:
+    asked = {"coast": "area = i'COAST'", "s": "area prefix i'Sea' or temp between 3 and 31"}
+    answers = match_events(df, asked, keep=["event"])
+    expected = [(1, "coast", None), (2, "s", None), (3, "s", None), (5, "s", None)]
+    assert rows(answers) == expected
+
+
+@pytest.mark.spark
 def test_kept_columns(df: DataFrame) -> None:
     own = ["subscription", *VERSIONS, "error"]
     answers = match_events(df, {"hot": "temp > 31"})
