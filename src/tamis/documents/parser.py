@@ -26,6 +26,7 @@ NAMES_MAX = 1 << 15  # names that a parser's documents may bring, before it is b
 JOINED_BYTES = 1 << 18  # up to this size, documents are read together; others where they are
 # What is joined at a time: it should still be in the processor's cache when it is read.
 BUFFER_BYTES = 1 << 19
+_UTF_8 = (None, "utf-8")
 ONE_BYTES = 1 << 16
 """A document of so many bytes at most may be read by itself, into buffers that are there."""
 
@@ -171,16 +172,21 @@ class Tokenizer:
 
     def read_one(self, source: Source) -> Recorded | None:
         """Record one small document by kernels alone, if they can."""
-        document, scanner = _Document.of(source), self.scanner
-        data = document.data
-        if data is None or len(data) > ONE_BYTES:
+        scanner, data = self.scanner, source.data
+        if len(data) > ONE_BYTES:
             return None
+        start = is_standalone = 0
+        if type(data) is not bytes or data[:5] == b"<?xml" or source.encoding not in _UTF_8:
+            document = _Document.of(source)
+            if document.data is None:
+                return None
+            data, start, is_standalone = document.data, document.start, document.is_standalone
         if not self._is_ready or not scanner.is_ready:
             self._provide_one()
         size = len(data)
         self._text[:size] = data
         self._text[size : size + len(PADDING)] = PADDING
-        status = self._read_one(document.start, size, document.is_standalone)
+        status = self._read_one(start, size, is_standalone)
         return None if status else self._recorded
 
     def _provide_one(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from operator import attrgetter, is_not
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -182,8 +182,9 @@ class Automaton:
         """See ``OneSearcher``."""
         state, words = self._state, self._state.words
         symbols = self._elements.of(vocabulary), self._attributes.of(vocabulary)
-        given = recorded, listing, part, *symbols
-        if any(map(is_not, given, self._one)):
+        one = self._one
+        is_known = one[0] is recorded and one[1] is listing and one[2] == part
+        if not (is_known and one[3] is symbols[0] and one[4] is symbols[1]):
             field = {place: at.EVENTS[i] for i, place in enumerate(_BATCH_PLACES)}
             places = np.array(
                 [(field[place], *row) for place, *row in recorded.places.tolist() if place in field]
@@ -191,7 +192,7 @@ class Automaton:
             state.register(at.ONE, at.One(recorded.state, places.reshape(-1), listing))
             register(words, at.EVENTS.elements, symbols)
             words[at.PART] = part
-            self._one = given
+            self._one = recorded, listing, part, *symbols
         return not self._match_one()
 
     def _answer_number(self) -> None:
