@@ -335,7 +335,7 @@ def test_a_list_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     find = Listing.lists
     monkeypatch.setattr(Listing, "lists", lambda *asked: calls.append(asked) or find(*asked))
-    match = MATCHER.match({"area": "a1"})
+    (match,) = MATCHER.match_many([{"area": "a1"}])
     assert len(list(match)) == len(match) == len(match.indices) > 0
     assert len(calls) == 1
 

@@ -57,10 +57,15 @@ class MatchesEvents:
         """
         _check_by(by)
         compiled = self.snapshot()
-        batch = compiled.encoder.events([event])
+        encoder, segmented = compiled.encoder, compiled._segmented
+        if by == "subscription":
+            numbers = segmented.match_one(encoder.checked(event), encoder)
+            if numbers is not None:
+                return EventMatch(EventMatches.of_numbers(segmented.listing(by), numbers), 0)
+        batch = encoder.events([event])
         if batch.errors:
             raise batch.errors[0]
-        return EventMatch(EventMatches(*compiled._segmented.match(batch, by)), 0)
+        return EventMatch(EventMatches(*segmented.match(batch, by)), 0)
 
     def match_many(
         self, events: Iterable[Mapping[str, Any]], *, by: By = "subscription", threads: int = 1

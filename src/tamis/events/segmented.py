@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, get_args
 
 import numpy as np
 
-from tamis.core.arrays import Int32, starts_of
+from tamis.core.arrays import Int32, Int64, starts_of
+from tamis.core.index import kernels
 from tamis.core.index.columns import Ids
 from tamis.core.index.matches import Listing, Subscribers
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment, SnapshotIds
+from tamis.events.encode import Encoder, OneEvent
 from tamis.events.join import InterfaceNumbers
 from tamis.events.model import By, EventBatch, FilterTable, Owners
 from tamis.events.planner import Engine, Searcher
@@ -42,16 +44,23 @@ class EventProgram:
 
     def match(self, batch: EventBatch, by: By) -> MatchSet:
         """The matches of events that are encoded for the names of the table."""
-        idle = self._idle[by]
+        searcher = self.take_searcher(by)
+        matches = searcher.match(batch)
+        self.put_back(searcher, by)  # one that raises is not used again
+        return matches
+
+    def take_searcher(self, by: By) -> Searcher:
+        """A searcher for one thread."""
         try:
-            searcher = idle.pop()
+            return self._idle[by].pop()
         except IndexError:
             if by not in self._owners:
                 self._owners[by] = self.subscriptions.table.owners(by)
-            searcher = self._engine.searcher(self._program, self._owners[by], 1)
-        matches = searcher.match(batch)
-        idle.append(searcher)  # one that raises is not used again
-        return matches
+            return self._engine.searcher(self._program, self._owners[by], 1)
+
+    def put_back(self, searcher: Searcher, by: By) -> None:
+        """Have a searcher used again."""
+        self._idle[by].append(searcher)
 
 
 class Segmented:
@@ -79,6 +88,7 @@ class Segmented:
             is_same = np.array_equal(numbers, np.arange(len(own)))
             self._names.append(None if is_same else numbers)
         self._listings: dict[By, Listing] = {}
+        self._ones: list[OneEvent] = []  # of threads that match none now
 
     @cached_property
     def interface_ids(self) -> Ids | SnapshotIds:
@@ -111,6 +121,24 @@ class Segmented:
             known = batch if numbers is None else _within(batch, numbers)
             found.append(segment.compiled.match(known, self._asked(segment, by)))
         return self.listing(by), found
+
+    def match_one(self, event: Mapping[str, Any], encoder: Encoder) -> Int32 | None:
+        """The subscriptions that match a checked event, if kernels alone can find them."""
+        if any(numbers is not None for numbers in self._names):
+            return None
+        try:
+            one = self._ones.pop()
+        except IndexError:
+            one = OneEvent()
+        found = None
+        if encoder.one(event, one):
+            every = [segment.compiled for segment in self._segments]
+            taken = [program.take_searcher("subscription") for program in every]
+            found = self.listing("subscription").list_one(partial(_find_one, taken, one))
+            for program, searcher in zip(every, taken, strict=True):
+                program.put_back(searcher, "subscription")
+        self._ones.append(one)
+        return found
 
     def listing(self, by: By) -> Listing:
         """How filters, subscriptions or interfaces of all segments are listed."""
@@ -146,6 +174,17 @@ class Segmented:
         interfaces = numbers[segment.compiled.subscriptions.table.interfaces]
         is_left = ~segment.is_removed
         return Subscribers(starts_of(is_left), interfaces[is_left])
+
+
+def _find_one(searchers: Sequence[Searcher], event: OneEvent, listing: Int64) -> bool:
+    """Have each searcher say in a listing what it found; whether all could."""
+    part = kernels.FIRST_PART
+    for searcher in searchers:
+        match_one = getattr(searcher, "match_one", None)
+        if match_one is None or not match_one(event, listing, part):
+            return False
+        part += kernels.PART_SIZE
+    return True
 
 
 def names_left(segment: Segment[Any]) -> Sequence[str]:

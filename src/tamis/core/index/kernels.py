@@ -173,6 +173,12 @@ def list_documents(state: Int64) -> int:
     return 0
 
 
+@inlined
+def hand_over(state: Int64, field: int, length: int, listing: Int64, into: int) -> None:
+    """Register the first items of an array, of an engine's state, with a listing."""
+    listing[into], listing[into + 1] = state[field], length
+
+
 @kernel
 def list_one(state: Int64) -> int:
     """List one document, of which the parts are registered.

@@ -9,9 +9,10 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
-from tamis.core.kernel.state import State, zeros
+from tamis.core.kernel.state import State, bound, zeros
+from tamis.events.encode import OneEvent
 from tamis.events.engines.signature import program as at
-from tamis.events.engines.signature.kernels.match import match_events
+from tamis.events.engines.signature.kernels.match import match_events, match_one
 from tamis.events.engines.signature.program import Events, Reported, SignatureProgram, Work
 from tamis.events.model import EventBatch, Owners
 
@@ -42,12 +43,31 @@ class SignatureSearcher:
         state.register(at.TEXTS, program.texts)
         words[at.TEXT_KEYS] = program.text_keys
         state.register(at.REPORTED, reported)
+        self._match_one = bound(match_one, words)
+        self._one: tuple[OneEvent, Int64, int] | None = None  # what one event was matched with
 
     def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
         starts, found = self._found(_events(batch))
         freeze(starts, found)
         return MatchSet(starts, found, *self._sets)
+
+    def match_one(self, event: OneEvent, listing: Int64, part: int) -> bool:
+        """Have a part of a listing say what matches an event: whether it could.
+
+        Args:
+            listing: the state of ``tamis.core.index.kernels.list_one``.
+            part: where its part begins.
+        """
+        one = self._one
+        if one is None or one[0] is not event or one[1] is not listing or one[2] != part:
+            if self._state.words[at.ARE_INTERFACES]:
+                return False
+            self._state.register(at.EVENTS, event.arrays)
+            self._state.register(at.ONE, at.One(listing))
+            self._state.words[at.PART] = part
+            self._one = event, listing, part
+        return not self._match_one()
 
     def _found(self, events: Events) -> tuple[Int64, Int32]:
         """The matches of all events: where those of each begin, and numbers."""
@@ -62,6 +82,7 @@ class SignatureSearcher:
             state.reserve(longest, "tile_keys", "tile_ranks", "tile_attributes")
         words[at.EVENT], words[at.END], words[at.FOUND_COUNT] = 0, count, 0
         state.register(at.EVENTS, events)
+        self._one = None
         state.run(match_events)
         starts = state.arrays.found_starts[: count + 1].copy()
         starts[0] = 0

@@ -175,8 +175,9 @@ class SignatureProgram(NamedTuple):
     KEYS_END,
     TEXT_KEYS,  # how many keys are of texts
     SEARCHES,  # the number of strings that were searched so far
+    PART,  # of the listing, see ``match_one``
     SCALARS,
-) = range(17)
+) = range(18)
 
 TILE = 16
 """The events that go through each step together, at most."""
@@ -237,6 +238,12 @@ class Work(NamedTuple):
     found_in: Int64  # [text keys]; the last search that found each
 
 
-RANKS, CELLS, TESTS, TEXTS, EVENTS, REPORTED, WORK, STATE_SIZE = lay_out(
-    SCALARS, Ranks, Cells, Tests, Texts, Events, Reported, Work
+class One(NamedTuple):
+    """Where a single event is listed."""
+
+    listing: Int64  # the state of ``tamis.core.index.kernels.list_one``; its part begins at PART
+
+
+RANKS, CELLS, TESTS, TEXTS, EVENTS, REPORTED, WORK, ONE, STATE_SIZE = lay_out(
+    SCALARS, Ranks, Cells, Tests, Texts, Events, Reported, Work, One
 )

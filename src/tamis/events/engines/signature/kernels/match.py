@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
+from tamis.core.index.kernels import PART, hand_over
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.declare import intrinsic
@@ -45,6 +46,27 @@ def match_events(state: Int64) -> int:
                 return at.WORK.found
             found_starts[event + 1] = state[at.FOUND_COUNT]
         state[at.EVENT] = end
+    return 0
+
+
+@kernel
+def match_one(state: Int64) -> int:
+    """Match the one event that is registered, and say so to a listing: 0, or a field that is full.
+
+    Subscriptions are reported, not interfaces.
+    """
+    state[at.EVENT] = state[at.FOUND_COUNT] = int64s(state, at.WORK.found_starts)[0] = 0
+    state[at.END] = 1
+    status = match_events(state)
+    if status:
+        return status
+    listing, part = int64s(state, at.ONE.listing), state[at.PART]
+    hand_over(state, at.WORK.found_starts, 2, listing, part + PART.document_starts)
+    hand_over(state, at.WORK.found, state[at.FOUND_COUNT], listing, part + PART.set_ids)
+    starts, numbers = at.REPORTED.starts, at.REPORTED.numbers
+    hand_over(state, starts, state[starts + 1], listing, part + PART.set_starts)
+    hand_over(state, numbers, state[numbers + 1], listing, part + PART.members)
+    hand_over(state, numbers, 0, listing, part + PART.sliced)
     return 0
 
 

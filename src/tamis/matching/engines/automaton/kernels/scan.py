@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.index.kernels import PART
-from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.index.kernels import PART, hand_over
+from tamis.core.kernel import U, called, kernel
 from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
@@ -197,12 +197,6 @@ def match_one(state: Int64) -> int:
     sliced = at.PROGRAM.sliced
     hand_over(state, sliced, state[sliced + 1], listing, part + PART.sliced)
     return at.DONE
-
-
-@inlined
-def hand_over(state: Int64, field: int, length: int, listing: Int64, into: int) -> None:
-    """Register the first items of an array with another kernel."""
-    listing[into], listing[into + 1] = state[field], length
 
 
 @called
