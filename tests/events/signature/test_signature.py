@@ -14,6 +14,7 @@ from tamis.events.encode import encode
 from tamis.events.engines import reference, signature
 from tamis.events.engines.signature import compile as compiling
 from tamis.events.engines.signature import execute as working
+from tamis.events.engines.signature import keys
 from tamis.events.engines.signature.program import (
     DENSE,
     HASHED,
@@ -246,3 +247,21 @@ def test_constants_at_the_ends_of_64_bits(least: int) -> None:
     assert check(table, events) == 2
     one = EventSubscriptions({"is": f"n = {least}"}).table
     assert check(one, encode([{"n": least}, {"n": inner}], one.names)) == 1
+
+
+def test_lists_and_parts_beyond_what_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are tests then, with the same answers."""
+    texts = {
+        **{n: f"a in ({', '.join(map(str, range(n, n + n % 9 + 2)))})" for n in range(60)},
+        "two": "a in (1, 2, 3) and b in ('x', 'y') and c contains 'long'",
+        "long": f"c contains '{'long' * 100}'",
+        "end": f"c suffix '{'long' * 100}' and a in (1, 2)",
+    }
+    table = EventSubscriptions(texts).table
+    given = [{"a": n % 70, "b": "xyz"[n % 3], "c": "long" * (n % 120)} for n in range(300)]
+    events = encode(given, table.names)
+    assert check(table, events) > 0
+    monkeypatch.setattr(keys, "_COPIES_EACH", 1)
+    monkeypatch.setattr(keys, "_COPIES_MIN", 30)
+    monkeypatch.setattr(keys, "_PART_MAX", 3)
+    assert check(table, events) > 0

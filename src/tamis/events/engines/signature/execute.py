@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.state import State, bound, zeros
-from tamis.events.encode import OneEvent
 from tamis.events.engines.signature import program as at
 from tamis.events.engines.signature.kernels.match import match_events, match_one
 from tamis.events.engines.signature.program import Events, Reported, SignatureProgram, Work
 from tamis.events.model import EventBatch, Owners
+
+if TYPE_CHECKING:  # the kernels are built without what reads events
+    from tamis.events.encode import OneEvent
 
 _FOUND_AT_FIRST, _FOUND_KEPT_MAX = 1 << 12, 1 << 22
 _KEYS_AT_FIRST = 1 << 10

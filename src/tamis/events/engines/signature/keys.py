@@ -18,6 +18,10 @@ _ACCEPTS = np.array([at.NUMBERS, at.NUMBERS, at.STRINGS, at.BOOLEANS], np.int32)
 """By kind."""
 _ITEMS_MAX = 64
 """Items of ``in`` that are compared like ``=``; of more, the list is searched."""
+_COPIES_EACH, _COPIES_MIN = 8, 1 << 16
+"""For these, there are so many more filters at most, by the filters that there were."""
+_PART_MAX = 256
+"""Bytes of a part of strings that is a key: each may be a node of the automaton."""
 
 
 class Keys(NamedTuple):
@@ -44,7 +48,8 @@ def with_items(table: FilterTable) -> tuple[FilterTable, Int32]:
     """The same with a filter for each item of ``in``; and which filter each stands for.
 
     At most one of them is true of an event, and it is found as others with ``=`` are. Of several
-    lists of a filter, the longest one is divided; of one with very many items, none.
+    lists of a filter, the longest one is divided. Very long lists are not, nor are any others, the
+    longest ones first, where the filters would become too many.
     """
     starts, lists = table.starts, np.flatnonzero(table.operators == model.IN)
     sizes = np.diff(table.list_starts)[table.values[lists]]
@@ -56,7 +61,11 @@ def with_items(table: FilterTable) -> tuple[FilterTable, Int32]:
     order = np.lexsort((-sizes, owners))
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = np.diff(owners[order]) > 0
-    lists, sizes, owners = (each[order[is_first]] for each in (lists, sizes, owners))
+    chosen = order[is_first]
+    by_size = chosen[np.argsort(sizes[chosen], kind="stable")]
+    most = _COPIES_EACH * table.filters + _COPIES_MIN
+    chosen = np.sort(by_size[np.cumsum(sizes[by_size]) <= most])
+    lists, sizes, owners = lists[chosen], sizes[chosen], owners[chosen]
     copies = np.ones(table.filters, np.int64)
     copies[owners] = sizes
     origins = np.repeat(np.arange(table.filters, dtype=np.int32), copies)
@@ -86,7 +95,8 @@ def find_keys(table: FilterTable) -> Keys:
     wide = table.constraint_names * 4 + accepts
     are_texts = np.isin(table.operators, [model.SUFFIX, model.CONTAINS])
     lengths = np.diff(table.string_starts)
-    are_texts[are_texts] = lengths[table.values[are_texts]] > 0  # all strings have the empty one
+    sizes = lengths[table.values[are_texts]]
+    are_texts[are_texts] = (sizes > 0) & (sizes <= _PART_MAX)  # all strings have the empty one
     rows = np.stack([table.constraint_names, table.operators, table.values], axis=1)[are_texts]
     texts, numbers = np.unique(rows.astype(np.int64), axis=0, return_inverse=True)
     is_used = np.zeros(4 * len(table.names), np.bool_)
