@@ -61,8 +61,8 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     name.
 
     Values are strings, numbers, booleans and null. An attribute that is null counts as absent.
-    Subscriptions compare attributes with = != < <= > >=, prefix, suffix, contains, in (…) and
-    exists, joined with and, or and parentheses; see docs/events.md.
+    Subscriptions compare attributes with = != < <= > >=, prefix, suffix, contains, in (…), between
+    and exists, joined with and, or and parentheses; i"…" ignores case. See docs/events.md.
 
     Files and streams may have any size, because they are matched while they are read. The data of
     a pipe is answered as soon as it arrives.
