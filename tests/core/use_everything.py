@@ -15,7 +15,7 @@ _DTD = "<!ELEMENT a (b*)> <!ATTLIST a c CDATA #IMPLIED> <!ELEMENT b (#PCDATA | a
 def use_everything() -> None:
     """Generate documents, parse and match them, save and load: add here what gets kernels."""
     import tamis_workload as workload  # noqa: PLC0415
-    from tamis import Limits, Subscriptions, compile, load  # noqa: PLC0415
+    from tamis import Limits, Subscriptions, compile, compile_events, load  # noqa: PLC0415
     from tamis.events.encode import Encoder  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
@@ -38,6 +38,9 @@ def use_everything() -> None:
     matcher = compile({"s": "//b", "t": "/a/b[. = 1]"}, engine="automaton")
     written = [matcher.match(b"<a><b>1</b></a>").json() for _ in range(3)]  # names are known then
     assert written == [b'["s", "t"]'] * 3
+    filters_of_events = {"s": "a in (1, 2) and b contains 'bc'", "t": "b suffix i'CD' or not_b = 1"}
+    events = compile_events(filters_of_events)
+    assert list(events.match({"a": 2, "b": "abcd"})) == ["s", "t"]
     filters = compile({"s": "//a//b", "t": "/a/b", "u": "//b/a//b"}, engine="pma")
     assert len(filters.match(documents[1])) > 0
     twigs = compile({"s": "//a//b", "t": "//a[b]", **_WIDE}, engine="twigstacks")
