@@ -21,9 +21,9 @@ import pytest
 
 import tamis
 from tamis.core.errors import EngineRefused, MissingExtra, SubscriptionSyntaxError, UsageError
+from tamis.core.index import matches as matches_module
 from tamis.documents import parser as parser_module
 from tamis.matching import batches
-from tamis.matching.batches import BatchMatcher
 
 ORDERS = {"big": "//order[total > 100]", "any": "//order", 7: "//order/item[@sku = 'x']"}
 
@@ -468,14 +468,14 @@ def test_a_single_document_has_more_matches_than_there_was_room_for(count: int) 
 def test_what_one_document_matched_is_listed_before_the_searcher_is_used_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    find = BatchMatcher._find_one
+    find = matches_module._have_found
 
     def slowly(*given: Any) -> bool:
         found = find(*given)
         sleep(0)  # another thread goes on
         return found
 
-    monkeypatch.setattr(BatchMatcher, "_find_one", slowly)
+    monkeypatch.setattr(matches_module, "_have_found", slowly)
     matcher = tamis.compile({n: f"//a{n}" for n in range(8)}, engine="automaton")
     asked = [[n for n in range(8) if number >> n & 1] for number in range(256)]
     documents = ["<r>" + "".join(f"<a{n}/>" for n in names) + "</r>" for names in asked]

@@ -255,17 +255,26 @@ class Markup:
         return start, end
 
 
+def by_level(tags: Int32) -> Int64:
+    """The events of whole documents, level after level; on each, starts and ends take turns.
+
+    >>> by_level(np.array([0, 1, -1, -1], np.int32))
+    array([0, 3, 1, 2])
+    """
+    is_start = tags >= 0
+    levels = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
+    if levels.max(initial=0) <= np.iinfo(np.int16).max:
+        levels = levels.astype(np.int16)  # NumPy sorts these by counting
+    return np.argsort(levels, kind="stable")
+
+
 def partners(tags: Int32) -> Int64:
     """For each start event of a document the end event of its element.
 
     >>> partners(np.array([0, 1, -1, -1], np.int32))[:2]
     array([3, 2])
     """
-    is_start = tags >= 0
-    levels = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
-    if levels.max(initial=0) <= np.iinfo(np.int16).max:
-        levels = levels.astype(np.int16)  # NumPy sorts these by counting
-    order = np.argsort(levels, kind="stable")  # on a level, starts and ends take turns
+    order = by_level(tags)
     found = np.zeros(len(tags), np.int64)
     found[order[::2]] = order[1::2]
     return found

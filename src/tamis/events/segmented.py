@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64, starts_of
-from tamis.core.index import kernels
+from tamis.core.arrays import Int32, starts_of
 from tamis.core.index.columns import Ids
 from tamis.core.index.matches import Listing, Subscribers
 from tamis.core.index.matchset import MatchSet
@@ -134,7 +133,7 @@ class Segmented:
         if encoder.one(event, one):
             every = [segment.compiled for segment in self._segments]
             taken = [program.take_searcher("subscription") for program in every]
-            found = self.listing("subscription").list_one(partial(_find_one, taken, one))
+            found = self.listing("subscription").list_one(taken, one)
             for program, searcher in zip(every, taken, strict=True):
                 program.put_back(searcher, "subscription")
         self._ones.append(one)
@@ -174,17 +173,6 @@ class Segmented:
         interfaces = numbers[segment.compiled.subscriptions.table.interfaces]
         is_left = ~segment.is_removed
         return Subscribers(starts_of(is_left), interfaces[is_left])
-
-
-def _find_one(searchers: Sequence[Searcher], event: OneEvent, listing: Int64) -> bool:
-    """Have each searcher say in a listing what it found; whether all could."""
-    part = kernels.FIRST_PART
-    for searcher in searchers:
-        match_one = getattr(searcher, "match_one", None)
-        if match_one is None or not match_one(event, listing, part):
-            return False
-        part += kernels.PART_SIZE
-    return True
 
 
 def names_left(segment: Segment[Any]) -> Sequence[str]:

@@ -6,14 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from tamis.core.arrays import Int64
 from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription
-from tamis.core.index import kernels
 from tamis.core.index.columns import Ids
 from tamis.core.index.matches import Listing, Matches, Subscribers
 from tamis.core.index.matchset import MatchSet, Which
@@ -24,7 +21,7 @@ from tamis.documents import concatenated
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import TarMember, ZipMember
-from tamis.documents.parser import Parser, Recorded
+from tamis.documents.parser import Parser
 from tamis.documents.record_batch import RecordBatch, RecordOffsets, StreamPosition
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Name, Projection, Vocabulary
@@ -276,37 +273,19 @@ class BatchMatcher:
         parser, parsers = self._parser(self.projection)
         numbers = None
         if (recorded := parser.read_one(source)) is not None:
-            taken = [
-                (programs, programs.take_worker(parser.vocabulary, self.limits.cache_bytes))
-                for programs in self._programs
-            ]
-            find = partial(self._find_one, taken, recorded, parser.vocabulary)
-            numbers = self._listing.list_one(find)
-            for programs, worker in taken:  # not before: what it found was only referred to
+            workers: list[Worker] = []
+            searchers: list[Searcher] = []
+            for programs in self._programs:
+                worker = programs.take_worker(parser.vocabulary, self.limits.cache_bytes)
+                workers.append(worker)
+                searchers += worker.searchers
+            numbers = self._listing.list_one(searchers, recorded, parser.vocabulary)
+            # Not before: what it found was only referred to.
+            for programs, worker in zip(self._programs, workers, strict=True):
                 programs.workers.append(worker)
         self.parsers.append(parsers)
         self._refused = 0 if numbers is not None else self._refused + 1
         return None if numbers is None else Matches.of_numbers(self._listing, numbers)
-
-    def _find_one(
-        self,
-        taken: Sequence[tuple[Programs, Worker]],
-        recorded: Recorded,
-        vocabulary: Vocabulary,
-        listing: Int64,
-    ) -> bool:
-        """Have each searcher say in a listing what it found; whether all could."""
-        part = kernels.FIRST_PART
-        for _, worker in taken:
-            for searcher in worker.searchers:
-                match_one = getattr(searcher, "match_one", None)
-                if match_one is None:
-                    self._refused = _REFUSED_MAX
-                    return False
-                if not match_one(recorded, vocabulary, listing, part):
-                    return False
-                part += kernels.PART_SIZE
-        return True
 
     def match_records(self, found: RecordBatch, nodes: Which | None, values: bool) -> Answers:
         """Match records, which were parsed as is :meth:`projected`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
@@ -158,19 +158,20 @@ class Listing:
         freeze(starts, numbers)
         return starts, numbers
 
-    def list_one(self, find: Callable[[Int64], bool]) -> Int32 | None:
+    def list_one(self, searchers: Iterable[object], *given: object) -> Int32 | None:
         """The subscriptions of one document; None where that takes more than kernels.
 
         Args:
-            find: has the parts of a state say what engines found; whether it could. What they found
-                has to stay as it is until the subscriptions are listed.
+            searchers: one of each engine. What they found has to stay as it is until the
+                subscriptions are listed.
+            given: the document, as ``match_one`` of each searcher takes it.
         """
         try:
             state = self._idle.pop()
         except IndexError:
             state = self._opened()
         found, words = None, state.words
-        if find(words):
+        if _have_found(searchers, given, words):
             while status := state.list_one():
                 name = "covered" if status == kernels.WORK.covered else "numbers"
                 state.reserve(int(words[kernels.LISTED]), name)
@@ -193,6 +194,17 @@ class Listing:
             own = starts, numbers, is_removed
             register(state.words, field + kernels.PART.subscriber_starts, own)
         return state
+
+
+def _have_found(searchers: Iterable[object], given: Sequence[object], listing: Int64) -> bool:
+    """Have each searcher say in a listing what it found in one document; whether all could."""
+    part = kernels.FIRST_PART
+    for searcher in searchers:
+        match_one = getattr(searcher, "match_one", None)
+        if match_one is None or not match_one(*given, listing, part):
+            return False
+        part += kernels.PART_SIZE
+    return True
 
 
 class _ListingState(State[kernels.Work]):

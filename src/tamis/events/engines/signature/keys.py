@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, flat_indices, starts_of
 from tamis.core.kernel import ahocorasick
+from tamis.core.kernel.table import slots_for
 from tamis.events import model
 from tamis.events.engines.signature import program as at
+from tamis.events.engines.signature.kernels.ranks import intern_constants
 from tamis.events.engines.signature.program import Texts
 from tamis.events.model import FilterTable
 
@@ -97,15 +99,19 @@ def find_keys(table: FilterTable) -> Keys:
     lengths = np.diff(table.string_starts)
     sizes = lengths[table.values[are_texts]]
     are_texts[are_texts] = (sizes > 0) & (sizes <= _PART_MAX)  # all strings have the empty one
-    rows = np.stack([table.constraint_names, table.operators, table.values], axis=1)[are_texts]
-    texts, numbers = np.unique(rows.astype(np.int64), axis=0, return_inverse=True)
+    names, operators = table.constraint_names[are_texts], table.operators[are_texts]
+    values = table.values[are_texts]
+    firsts, numbers = np.zeros((2, len(values)), np.int32)
+    count = intern_constants(names, operators, values, slots_for(len(values)), firsts, numbers)
+    of_key = firsts[:count]
+    texts = np.stack([names[of_key], operators[of_key], values[of_key]], axis=1, dtype=np.int64)
     is_used = np.zeros(4 * len(table.names), np.bool_)
     is_used[wide[~are_texts]] = True
     used = np.flatnonzero(is_used).astype(np.int32)
     key_of = np.full(len(is_used), -1, np.int32)
     key_of[used] = np.arange(len(used), dtype=np.int32)
     of = key_of[wide]
-    of[are_texts] = len(used) + numbers.reshape(-1)
+    of[are_texts] = len(used) + numbers
     names = len(table.names) + np.arange(len(texts), dtype=np.int32)
     accepted = np.full(len(texts), at.ANYTHING, np.uint8)
     return Keys(

@@ -13,6 +13,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64, starts_of
 from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, MISC, TEXT, DocumentBatch
+from tamis.documents.offsets import by_level
 
 Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -60,7 +61,7 @@ def build_nodes(batch: DocumentBatch) -> NodeTable:
     )
     tags = batch.tags
     begun = np.flatnonzero(tags >= 0)
-    ended, around = _partners(tags, begun)
+    ended, around = _partners(tags, begun, batch.document_starts[numbers])
     heads = np.zeros(len(tags) + len(numbers), np.int64)
     heads[slots.documents] = heads[slots.events[begun]] = 1
     attributes, texts = slots.events[batch.attribute_event], slots.events[batch.text_event]
@@ -127,28 +128,27 @@ def _within(slots: Int64) -> Int64:
     return places
 
 
-def _partners(tags: Int32, begun: Int64) -> tuple[Int64, Int64]:
+def _partners(tags: Int32, begun: Int64, roots: Int64) -> tuple[Int64, Int64]:
     """Of each start: the event of its end, and the number of the start around it, or -1.
 
     >>> tags = np.array([0, 1, -1, 1, -1, -1], np.int32)
-    >>> _partners(tags, np.flatnonzero(tags >= 0))
+    >>> _partners(tags, np.flatnonzero(tags >= 0), np.array([0]))
     (array([5, 2, 4]), array([-1,  0,  0]))
     """
     is_start = tags >= 0
-    levels = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
-    if levels.max(initial=0) <= np.iinfo(np.int16).max:
-        levels = levels.astype(np.int16)  # NumPy sorts these by counting
-    order = np.argsort(levels, kind="stable")  # on a level, starts and ends take turns
+    order = by_level(tags)
     starts = order[::2]
     ends = np.zeros(len(tags), np.int64)
     ends[starts] = order[1::2]
     # The first child follows the start of its parent; the others have the parent of the one before.
     numbers = np.cumsum(is_start) - 1
-    is_first = is_start[starts - 1] | (levels[starts] == 1)
+    is_first = is_start[starts - 1]
+    is_first[: len(roots)] = True  # they are the first level
     first = np.maximum.accumulate(np.where(is_first, np.arange(len(starts)), 0))
     around = np.zeros(len(tags), np.int64)
     around[starts] = numbers[starts[first] - 1]
-    return ends[begun], np.where(levels[begun] == 1, -1, around[begun])
+    around[roots] = -1
+    return ends[begun], around[begun]
 
 
 # -- axes --------------------------------------------------------------------------------------
