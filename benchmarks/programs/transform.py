@@ -78,7 +78,7 @@ def find(
         assert not errors
         with phases("find"):
             (found,) = plans.find_groups(batch, parser.vocabulary)
-        starts, ends = found.reader.groups.group_starts, found.reader.groups.group_ends
+        starts, ends = found.groups.group_starts, found.groups.group_ends
         groups = int((ends - starts).sum())
         counts["answers"] += len(found.transformations)
         counts["groups"] += groups

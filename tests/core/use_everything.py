@@ -92,7 +92,14 @@ def _use_transformations() -> None:
     }
     inside = "".join(f"<b k='{n}'><b k='1'>t<c l='1'>x{n}</c></b><c>{n}</c></b>" for n in range(99))
     transformer = Transformer({str(id): query for id, query in queries.items()})
-    assert len(transformer.transform(f"<a n='2'><a n='3'>{inside}</a></a>")) > 200
+    assert len(list(transformer.transform(f"<a n='2'><a n='3'>{inside}</a></a>"))) > 200
+    made = "<x n='{ $b/c, count($b/c), sum($b/c) }'>{ $b/@k }{ $b/c }{ $b/c/text() }</x>"
+    ordered = f"<r>{{ for $b in //b order by $b/c return {made} }}</r>"
+    transformer = Transformer({n: ordered.replace("//b", f"//b[@k > {n}]") for n in range(40)})
+    for document in (f"<a>{inside}</a>", "<a><b k='9'><c>1 &amp; 2</c></b></a>"):
+        made = list(transformer.transform(document))
+        assert list(transformer.transform(memoryview(document.encode()))) == made
+        assert len(made) > 8
     _use_path_sharing()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -281,3 +282,58 @@ def test_threads_share_a_transformer() -> None:
     expected = list(map(text, documents))
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(text, documents)) == expected
+
+
+def test_messages_are_the_same_however_many_are_written_together() -> None:
+    returned = ("$b", "<x k='{ $b/@k }'>{ $b/t/text() }</x>", "<x>{ $b/@k }{ count($b/t) }</x>")
+    queries = {
+        number: f"<r n='{number}'>{{ for $b in //b[@k >= {number % 50}]"
+        f" return {returned[number % 3]} }}</r>"
+        for number in range(3_000)
+    }
+    transformer = tamis.Transformer(queries)
+    for size in (3, 300):  # the messages of the first fit together, but for their number
+        inside = "".join(f"<b k='{k % 60}'><t>&lt;{k}</t></b>" for k in range(size))
+        found = transformer.transform(f"<a>{inside}</a>")
+        one_by_one = {
+            number: found[number] for number in random.Random(size).sample(range(len(found)), 50)
+        }
+        every = list(found)
+        assert [each.subscription for each in every] == found.subscriptions
+        for number, message in one_by_one.items():
+            assert every[number] == message
+        for message in every[::97]:
+            alone = tamis.Transformer({message.subscription: queries[message.subscription]})
+            assert alone.transform(f"<a>{inside}</a>")[0] == message
+
+
+def test_changes_are_seen_by_single_documents() -> None:
+    transformer = tamis.Transformer({"t": TITLES})
+    data = BOOKS.encode()
+    expected = texts(transformer)
+    for number in range(40):
+        transformer.add(number, TITLES.replace("//book", f"//book[@k = {number}]"))
+        renamed = data.replace(b"bib", b"bib%d" % number)
+        for document in (data, renamed, data):
+            found = {each.subscription: each.text for each in transformer.transform(document)}
+            assert found["t"] == expected["t"]
+            assert len(found) == 1 + (number > 0) + (number > 1)
+    for number in range(40):
+        transformer.remove(number)
+    assert texts(transformer) == expected
+
+
+def test_threads_share_the_messages_of_a_document() -> None:
+    queries = {
+        n: f"<r>{{ for $b in //b[@k > {n}] return <x>{{ $b }}</x> }}</r>" for n in range(400)
+    }
+    inside = "".join(f"<b k='{k}'>{k}</b>" for k in range(400))
+    found = tamis.Transformer(queries).transform(f"<a>{inside}</a>")
+    expected = [message.content for message in found]
+
+    def read(turn: int) -> bool:
+        order = random.Random(turn).sample(range(len(found)), len(found))
+        return all(found[number].content == expected[number] for number in order)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(read, range(4)))

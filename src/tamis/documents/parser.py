@@ -7,7 +7,7 @@ all errors are libexpat's. Both give the same events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -157,6 +157,15 @@ class Recorded(NamedTuple):
 
     state: Int64
     places: Int64
+
+    def places_in(self, fields: Any) -> Int64:
+        """The rows with which ``tamis.core.kernel.record.borrow`` fills the fields of its arrays.
+
+        ``fields`` are of a state, and have the names of a ``DocumentBatch``, and others.
+        """
+        named = [(DocumentBatch._fields[place], row) for place, *row in self.places.tolist()]
+        rows = [(getattr(fields, name), *row) for name, row in named if hasattr(fields, name)]
+        return np.array(rows).reshape(-1)
 
 
 class Tokenizer:

@@ -20,7 +20,7 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
 from tamis.transform import layout as at
-from tamis.transform.kernels import key_of_number, key_of_text, put_pair
+from tamis.transform.kernels.strings import key_of_number, key_of_text, put_pair
 from tamis.transform.layout import NONE
 from tamis.transform.shapes import Comparison, Leaf, Literal, Name
 from tamis.transform.strategy import too_many_nodes

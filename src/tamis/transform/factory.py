@@ -1,340 +1,281 @@
-"""The message factory: a template for each transformation, and messages made with templates.
+"""The message factory: writes the messages of a document, by a kernel that asks for what is rare.
 
-A template is constant bytes and what to fill in, so that a message is mostly the joining of bytes
-that are there. Numbers, and how values become text, are those of XQuery 3.1 (W3C Recommendation of
-21 March 2017, sections 3.9.1 and 3.9.3: constructed elements and their attributes). One rule
-differs: what is no number in XPath 1.0 is NaN.
+What it asks for here: the template of a transformation that has none yet, the order of groups,
+copies that are no slices of the document, numbers, and copied attributes.
+
+Numbers, and how values become text, are those of XQuery 3.1 (W3C Recommendation of 21 March 2017,
+sections 3.9.1 and 3.9.3: constructed elements and their attributes). One rule differs: what is no
+number in XPath 1.0 is NaN.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any
+from itertools import chain
+from operator import is_not
+from threading import Lock
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import MessageError, MessageLimitError
-from tamis.documents.rewrite import IN_TEXT, IN_VALUE
+from tamis.core.kernel.library import address_of
+from tamis.core.kernel.state import State, bound, zeros
+from tamis.documents.parser import Recorded
+from tamis.documents.rewrite import IN_VALUE
 from tamis.language.flwr import model
-from tamis.language.flwr.constructors import expanded_name
-from tamis.language.flwr.model import Aggregate, Content, Enclosed, Item, ReturnPath
-from tamis.language.flwr.paths import is_of_attributes
 from tamis.language.values import xpath_number
+from tamis.transform.constants import PairTable, Rows
 from tamis.transform.fragments import Fragments
-from tamis.transform.shapes import Task, task_of
-from tamis.transform.strategy import GroupReader
+from tamis.transform.kernels import messages as at
+from tamis.transform.strategy import FoundOne, GroupReader, Groups
+from tamis.transform.templates import Attributes, Templates
 
 _BYTE_ESCAPES = [(bytes([code]), escape.encode()) for code, escape in IN_VALUE.items()]
-
-Lists = Sequence[Sequence[int]]
-"""The lists of a group: node references."""
-
-
-# -- templates -------------------------------------------------------------------------------------
+_OUTPUT, _TOGETHER = 1 << 16, 1 << 10
+"""So many bytes, or messages, are written together."""
+_POOL_MAX = 1 << 24
+"""Of replies, in bytes. Copies of elements in each other may be much longer than a document."""
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """Copies of the nodes of a list."""
-
-    list: int  # which of a group
-    has_default: bool  # a constructed element around declares a default namespace
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """An aggregate of a list."""
-
-    list: int
-    function: str
-
-
-@dataclass(frozen=True, slots=True)
-class Strings:
-    """In an attribute: the strings of several lists and aggregates, with single spaces between."""
-
-    parts: tuple[int | Number, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """Copies of the attributes of some lists, in a tag."""
-
-    lists: tuple[int, ...]  # which of a group
-    names: frozenset[tuple[str, str]]  # namespaces and local names that the tag has without them
-    prefixes: tuple[tuple[str, str], ...]  # what is declared in the constructed elements around
-
-
-Part = bytes | Copies | Number | Strings | Attributes
-
-
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """A body as a format string."""
-
-    body: bytes  # with ``%b`` for each of the copies
-    whole: bytes  # the message of one group: the same with head and tail
-    size: int  # of the body without copies, in bytes
-    lists: tuple[int, ...]  # those that are copied
-    has_default: bool  # of all copies
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A transformation, as its messages are made: ``body`` for each group, between head and tail.
+class Made(NamedTuple):
+    """Messages that were written together, from that of an answer on.
 
     Attributes:
-        plain: for a body of constants and copies alone, with groups in document order. Nearly all
-            transformations are like this.
+        ends: where each ends in the content.
+        errors: of those that cannot be made, by answer.
     """
 
-    transformation: model.Transformation
-    head: bytes
-    body: tuple[Part, ...]
-    tail: bytes
-    plain: Plain | None
-    order: tuple[int, ...]  # for each key the list that it reads
-    lists: int  # how many a group has
+    first: int
+    content: bytes
+    ends: list[int]
+    errors: dict[int, MessageError]
+
+    def message(self, answer: int) -> bytes:
+        """The message of an answer, in UTF-8; or its ``MessageError``."""
+        number = answer - self.first
+        if self.errors and answer in self.errors:
+            raise self.errors[answer]
+        return self.content[self.ends[number - 1] if number else 0 : self.ends[number]]
 
 
-def template_of(transformation: model.Transformation) -> Template:
-    """The template of a transformation.
+class Writer:
+    """The state of the kernel, for one thread at a time; and replies to what it asks for."""
 
-    >>> from tamis.language.flwr import parse_transformation
-    >>> text = '<r>{ for $b in //b return <x n="{ $b/@n }">{ $b/t }!</x> }</r>'
-    >>> template_of(parse_transformation(text)).body
-    (b'<x n="', Strings(parts=(0,)), b'">', Copies(list=1, has_default=False), b'!</x>')
-    """
-    task = task_of(transformation)
-    writer = _TemplateWriter(task)
-    parts = _joined(writer.element(transformation.element, {}))
-    middle = parts.index(_GROUPS)
-    head, tail = (b"".join(part) for part in (parts[:middle], parts[middle + 1 :]))  # type: ignore[arg-type]
-    order = tuple(task.paths.index(key.path) for key in transformation.flwr.order)
-    plain = _plain(head, writer.body, tail) if not order else None
-    return Template(transformation, head, writer.body, tail, plain, order, len(task.paths))
+    def __init__(self, templates: Templates, bytes_max: int) -> None:
+        self._templates = templates
+        work = zeros(at.Work, _TOGETHER, output=min(_OUTPUT, max(bytes_max, 1)))
+        self._state = State(at.STATE_SIZE, at.WORK, work)
+        self._state.words[at.BYTES_MAX] = bytes_max
+        self._state.register(at.TEMPLATES, templates.arrays())
+        self._write_one = bound(at.write_one, self._state.words)
+        self._write = bound(at.write, self._state.words)
+        self._one: tuple[object, ...] = (None, None)
+        self._order, self._ordered = np.zeros(0, np.int64), -1  # of which answer
+        self._registered: tuple[object, ...] = (None,) * 4
+        self._begin_pool()
 
+    def write_one(self, recorded: Recorded, data: bytes, found: FoundOne) -> Made | None:
+        """The messages of a small document without namespaces; None: not by the kernel alone.
 
-def _plain(head: bytes, body: tuple[Part, ...], tail: bytes) -> Plain | None:
-    copies = [part for part in body if isinstance(part, Copies)]
-    constants = [part for part in body if isinstance(part, bytes)]
-    kinds = {part.has_default for part in copies}
-    if len(copies) + len(constants) < len(body) or len(kinds) > 1:
-        return None
-    head, *written, tail = (
-        part.replace(b"%", b"%%") if isinstance(part, bytes) else b"%b"
-        for part in (head, *body, tail)
-    )
-    format = b"".join(written)
-    lists = tuple(part.list for part in copies)
-    size = sum(map(len, constants))
-    return Plain(format, head + format + tail, size, lists, True in kinds)
-
-
-_GROUPS = Strings(())
-"""Marks where the groups go, while a template is written."""
-
-
-class _TemplateWriter:
-    """Writes constructors; ``declared`` are the namespaces of the constructed elements around."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.body: tuple[Part, ...] = ()
-
-    def element(self, element: model.Constructor, declared: dict[str, str]) -> Iterator[Part]:
-        declared = {**declared, **dict(element.namespaces)}
-        yield f"<{element.name}".encode()
-        for prefix, uri in element.namespaces:
-            name = f"xmlns:{prefix}" if prefix else "xmlns"
-            yield f' {name}="{uri.translate(IN_VALUE)}"'.encode()
-        for attribute in element.attributes:
-            yield f' {attribute.name}="'.encode()
-            for part in attribute.value:
-                if isinstance(part, str):
-                    yield part.translate(IN_VALUE).encode()
-                else:
-                    yield Strings(tuple(map(self.string, part.items)))
-            yield b'"'
-        copied, content = _copied_attributes(element.content)
-        if copied:
-            names = frozenset(expanded_name(each.name, declared) for each in element.attributes)
-            lists = tuple(self.task.paths.index(each.path) for each in copied)
-            yield Attributes(lists, names, tuple(sorted(declared.items())))
-        if not content:
-            yield b"/>"
-            return
-        yield b">"
-        yield from self.content(content, declared)
-        yield f"</{element.name}>".encode()
-
-    def content(
-        self, content: tuple[Content | Item, ...], declared: dict[str, str]
-    ) -> Iterator[Part]:
-        for item in content:
-            match item:
-                case str():
-                    yield item.translate(IN_TEXT).encode()
-                case model.Markup(text):
-                    yield text.encode()
-                case model.Constructor():
-                    yield from self.element(item, declared)
-                case ReturnPath(path):
-                    yield Copies(self.task.paths.index(path), bool(declared.get("")))
-                case Aggregate(function, path):
-                    yield Number(self.task.paths.index(path), function)
-                case Enclosed(items):
-                    yield b""  # numbers of different braces have no space between
-                    yield from self.content(items, declared)
-                    yield b""
-                case model.Flwr(result=result):
-                    self.body = _joined(self.content(result, declared))
-                    yield _GROUPS
-
-    def string(self, item: Item) -> int | Number:
-        assert isinstance(item, ReturnPath | Aggregate), "the reader refuses elements in attributes"
-        number = self.task.paths.index(item.path)
-        return Number(number, item.function) if isinstance(item, Aggregate) else number
-
-
-def _copied_attributes(
-    content: tuple[Content, ...],
-) -> tuple[list[ReturnPath], tuple[Content, ...]]:
-    """The attributes that content begins with, and the rest; the reader sees to it that it does."""
-    items = [item for part in content if isinstance(part, Enclosed) for item in part.items]
-    paths = [item for item in items if isinstance(item, ReturnPath)]
-    copied = [item for item in paths if is_of_attributes(item.path)]
-    rest: list[Content] = []
-    for part in content:
-        others = part
-        if isinstance(part, Enclosed):
-            others = Enclosed(tuple(item for item in part.items if item not in copied))
-        if others != Enclosed(()):
-            rest.append(others)
-    return copied, tuple(rest)
-
-
-def _joined(parts: Iterator[Part]) -> tuple[Part, ...]:
-    """Parts, with constants that follow each other as one; empty ones stay beside a number."""
-    joined: list[Part] = []
-    for part in parts:
-        if isinstance(part, bytes) and joined and isinstance(joined[-1], bytes):
-            joined[-1] += part
+        Args:
+            data: the document, of which elements are slices.
+        """
+        state, words = self._state, self._state.words
+        read = np.frombuffer(data, np.uint8)
+        if self._one[0] is recorded and self._one[1] is found.lent:
+            words[at.INPUT.data] = address_of(read)
         else:
-            joined.append(part)
-    has_numbers = any(isinstance(part, Number) for part in joined)
-    return tuple(part for part in joined if part != b"" or has_numbers)
+            self._one = recorded, found.lent
+            lent, places = found.lent
+            places_read = recorded.places_in(at.DOCUMENT)
+            state.register(at.INPUT, at.Input(read, recorded.state, places_read, lent, places))
+            words[at.HAS_SLICES] = 1
+        words[at.INPUT.data + 1] = len(data)
+        while status := self._write_one():
+            if status != at.ASKS_TEMPLATE:
+                return None
+            self._add_template(found.transformations)
+        return self._made(len(found.transformations), {})
+
+    def open(self, found: Groups, transformations: Int32, fragments: Fragments) -> None:
+        """Have a document's messages written, from what a strategy found there."""
+        state, batch = self._state, fragments.batch
+        data, offsets = fragments.plain_data
+        fields = {name: getattr(batch, name) for name in at.Document._fields}
+        state.register(at.DOCUMENT, at.Document(**{**fields, "offsets": offsets}))
+        state.register(at.ANSWERED, found._replace(transformations=transformations))
+        state.reserve(len(batch.tags), "ends")
+        empty = np.zeros(0, np.int64)
+        state.register(at.INPUT, at.Input(np.frombuffer(data, np.uint8), *[empty] * 4))
+        state.words[at.HAS_SLICES] = not fragments.has_namespaces
+        self._replies = _Replies(self._templates, GroupReader(found), transformations, fragments)
+
+    def write(self, answer: int) -> Made:
+        """Some messages, from that of an answer on."""
+        words = self._state.words
+        words[at.ANSWERS] = len(self._replies.transformations)
+        words[at.ANSWER] = words[at.FIRST] = answer
+        words[at.USED] = words[at.BEGUN] = 0
+        words[at.IS_ORDERED] = self._ordered == answer
+        words[at.GROUP] = -1
+        errors: dict[int, MessageError] = {}
+        while status := self._write():
+            if status == at.ASKS_TEMPLATE:
+                self._add_template(self._replies.transformations)
+            elif status != at.FULL:
+                try:
+                    self._reply(status)
+                except MessageError as error:
+                    errors[int(words[at.ANSWER])] = error
+                    self._pass_over()
+            elif words[at.ANSWER] > answer:
+                break
+            else:
+                size = max(2 * len(self._state.arrays.output), int(words[at.NEEDED]))
+                self._state.replace(output=np.empty(size, np.uint8))
+                self._begin_again()
+        return self._made(int(words[at.ANSWER]) - answer, errors)
+
+    def _made(self, count: int, errors: dict[int, MessageError]) -> Made:
+        work, first = self._state.arrays, int(self._state.words[at.FIRST])
+        ends = work.message_ends[:count].tolist()
+        return Made(first, work.output[: ends[-1] if ends else 0].tobytes(), ends, errors)
+
+    def _begin_again(self) -> None:
+        words = self._state.words
+        words[at.USED] = words[at.BEGUN]
+        words[at.GROUP] = -1
+
+    def _pass_over(self) -> None:
+        """Leave out the present message."""
+        words, ends = self._state.words, self._state.arrays.message_ends
+        self._begin_again()
+        ends[words[at.ANSWER] - words[at.FIRST]] = words[at.BEGUN]
+        words[at.ANSWER] += 1
+        words[at.IS_ORDERED] = words[at.IS_REPLIED] = 0
+
+    # -- what the kernel asks for ------------------------------------------------------------------
+
+    def _add_template(self, transformations: Int32) -> None:
+        number = int(transformations[self._state.words[at.ANSWER]])
+        self._state.register(at.TEMPLATES, self._templates.add(number))
+
+    def _reply(self, status: int) -> None:
+        """Reply to what the kernel asks for; or raise the error of the message."""
+        words, replies = self._state.words, self._replies
+        answer = int(words[at.ANSWER])
+        if status == at.TOO_LONG:
+            raise replies.fragments.too_long()
+        if status == at.ASKS_ORDER:
+            self._order, self._ordered = replies.order(answer), answer
+            words[at.IS_ORDERED] = 1
+        elif status == at.ASKS_ATTRIBUTES:
+            part = self._templates.attributes[words[at.ASKED_PART]]
+            if len(part.lists) == 1:
+                number = int(words[at.ASKED]) - 1 >> at.KEY_BITS & 0xFFFFFFFF
+                self._keep(replies.attributes([number], part))
+            else:
+                group = int(words[at.GROUP])
+                if words[at.IS_ORDERED]:
+                    group = int(self._order[group])
+                numbers = [replies.reader.number(answer, index, group) for index in part.lists]
+                reply = replies.attributes(numbers, part)
+                words[at.REPLY_START], words[at.REPLY_END] = self._pooled(reply)
+                words[at.IS_REPLIED] = 1
+        else:
+            asked = int(words[at.ASKED]) - 1
+            tag, number = asked & (1 << at.KEY_BITS) - 1, asked >> at.KEY_BITS
+            if status == at.ASKS_COPY:
+                self._keep(replies.fragments.copy(number, tag == at.DEFAULT_KEY))
+            else:
+                self._keep(replies.number(number - 1, at.FUNCTIONS[tag - 1]))
+        self._register_pool()
+
+    def _keep(self, reply: bytes | None) -> None:
+        """Keep the reply to what was asked."""
+        place = (-1, -1) if reply is None else self._pooled(reply)
+        self._table.setdefault(int(self._state.words[at.ASKED]), self._places.add(place))
+
+    def _register_pool(self) -> None:
+        """Have kernels know the pool, with its room, where it lies elsewhere now."""
+        arrays = at.Pool(self._table.array, self._places.array, self._pool.array, self._order)
+        if any(map(is_not, arrays, self._registered)):
+            self._registered = tuple(arrays)
+            self._state.register(at.POOL, arrays)
+
+    def _begin_pool(self) -> None:
+        self._table, self._places, self._pool = PairTable(), Rows(2, np.int64), Rows(1, np.uint8)
+        self._register_pool()
+
+    def _pooled(self, reply: bytes) -> tuple[int, int]:
+        """Where a reply is in the pool."""
+        if self._pool.count + len(reply) > _POOL_MAX:
+            self._begin_pool()
+        start = self._pool.extend(np.frombuffer(reply, np.uint8))
+        return start, start + len(reply)
 
 
-# -- messages --------------------------------------------------------------------------------------
+class FoundMessages:
+    """The messages for what one strategy found in a document: written when they are asked for.
 
+    Threads share it.
 
-def make_message(
-    template: Template, reader: GroupReader, answer: int, fragments: Fragments
-) -> bytes:
-    """The message of a transformation in one document, in UTF-8.
-
-    Raises ``MessageError`` where two attributes of one element would have the same name, and
-    ``MessageLimitError`` where the message would be longer than is allowed.
+    Args:
+        found: what the strategy found.
+        transformations: of each answer, by the numbers of the templates.
     """
-    if template.plain is not None:
-        return _make_plain(template, template.plain, reader, answer, fragments)
-    groups: Iterable[Lists] = (lists for _, lists in reader.read(answer, template.lists))
-    if template.order:
-        groups = _in_order(template, groups, fragments)
-    message = _Message(fragments)
-    message.add(template.head)
-    for lists in groups:
-        message.add_group(template.body, lists)
-    message.add(template.tail)
-    return b"".join(message.pieces)
+
+    def __init__(
+        self, templates: Templates, found: Groups, transformations: Int32, fragments: Fragments
+    ) -> None:
+        self._given = found, transformations, fragments
+        self._templates = templates
+        self._lock = Lock()
+        self._writer: Writer | None = None
+        self._made = Made(0, b"", [], {})
+
+    def message(self, answer: int) -> bytes:
+        """The message of an answer, in UTF-8; or its ``MessageError``."""
+        with self._lock:
+            made = self._made
+            if not made.first <= answer < made.first + len(made.ends):
+                if self._writer is None:
+                    self._writer = Writer(self._templates, self._given[2].bytes_max)
+                    self._writer.open(*self._given)
+                made = self._made = self._writer.write(answer)
+        return made.message(answer)
 
 
-def _make_plain(
-    template: Template, plain: Plain, reader: GroupReader, answer: int, fragments: Fragments
-) -> bytes:
-    texts = fragments.texts(reader, plain.has_default)
-    bytes_left = fragments.bytes_max - len(template.head) - len(template.tail)
-    single = reader.single(template.lists)[answer]
-    if single is not None:
-        copies = [texts[single[number]] for number in plain.lists]
-        if plain.size + sum(map(len, copies)) > bytes_left:
-            raise fragments.too_long()
-        return plain.whole % tuple(copies)
-    body = plain.body
-    paths = reader.paths(answer, template.lists)
-    keys = [paths[number] << 32 for number in plain.lists]
-    pieces = [template.head]
-    for bound in reader.bound(answer):
-        copies = [texts[key | bound] for key in keys]
-        bytes_left -= plain.size + sum(map(len, copies))
-        if bytes_left < 0:
-            raise fragments.too_long()
-        pieces.append(body % tuple(copies))
-    pieces.append(template.tail)
-    return b"".join(pieces)
+class _Replies(NamedTuple):
+    """What the kernel does not know of a document's answers.
 
+    Attributes:
+        reader: of the groups.
+        transformations: by answer.
+    """
 
-class _Message:
-    """A message that is being written."""
+    templates: Templates
+    reader: GroupReader
+    transformations: Int32
+    fragments: Fragments
 
-    def __init__(self, fragments: Fragments) -> None:
-        self.fragments = fragments
-        self.pieces: list[bytes] = []
-        self.size = 0
-        self.is_behind_number = False
-
-    def add(self, piece: bytes) -> None:
-        self.size += len(piece)
-        if self.size > self.fragments.bytes_max:
-            raise self.fragments.too_long()
-        self.pieces.append(piece)
-
-    def add_group(self, body: Sequence[Part], lists: Lists) -> None:
-        for part in body:
-            match part:
-                case bytes():
-                    self.add(part)
-                    self.is_behind_number = False
-                case Copies():
-                    for node_ref in lists[part.list]:
-                        self.add(self.fragments.copies[part.has_default][node_ref])
-                    self.is_behind_number &= not len(lists[part.list])
-                case Number():
-                    number = self.number(part, lists)
-                    if number is not None:
-                        self.add(b" " + number if self.is_behind_number else number)
-                        self.is_behind_number = True
-                case Strings(parts):
-                    space = b""
-                    for string in self.strings(parts, lists):
-                        self.add(space + _escaped(string))
-                        space = b" "
-                case Attributes():
-                    self.add_attributes(part, lists)
-
-    def number(self, part: Number, lists: Lists) -> bytes | None:
-        nodes = lists[part.list]
-        if part.function == "count":
-            return b"%d" % len(nodes)
-        text = aggregate(part.function, map(self.fragments.string, nodes))
+    def number(self, number: int, function: str) -> bytes | None:
+        """An aggregate of a list, or of nothing for -1."""
+        nodes = self.reader.nodes(number) if number >= 0 else []
+        text = aggregate(function, map(self.fragments.string, nodes))
         return None if text is None else text.encode()
 
-    def strings(self, parts: Sequence[int | Number], lists: Lists) -> Iterator[bytes]:
-        for part in parts:
-            if isinstance(part, Number):
-                number = self.number(part, lists)
-                if number is not None:
-                    yield number
-            else:
-                yield from map(self.fragments.string, lists[part])
-
-    def add_attributes(self, part: Attributes, lists: Lists) -> None:
-        """Add copies of attributes, with the declarations of their prefixes."""
+    def attributes(self, lists: Iterable[int | None], part: Attributes) -> bytes:
+        """Copies of attributes in a tag, with the declarations of their prefixes."""
+        written = []
         seen = set(part.names)
         declared = dict(part.prefixes)
-        for node_ref in (node_ref for index in part.lists for node_ref in lists[index]):
+        nodes = (self.reader.nodes(number) for number in lists if number is not None)
+        for node_ref in chain.from_iterable(nodes):
             namespace, local, prefix = self.fragments.attribute(node_ref)
             if (namespace, local) in seen:
                 again = "one, too" if (namespace, local) in part.names else "several"
@@ -351,8 +292,30 @@ class _Message:
                 name = f"{prefix}:{local}"
                 if declared.get(prefix) != namespace:
                     declared[prefix] = namespace
-                    self.add(b' xmlns:%s="%s"' % (prefix.encode(), _escaped(namespace.encode())))
-            self.add(b' %s="%s"' % (name.encode(), _escaped(self.fragments.string(node_ref))))
+                    uri = _escaped(namespace.encode())
+                    written.append(b' xmlns:%s="%s"' % (prefix.encode(), uri))
+            value = _escaped(self.fragments.string(node_ref))
+            written.append(b' %s="%s"' % (name.encode(), value))
+        return b"".join(written)
+
+    def order(self, answer: int) -> Int64:
+        """The groups of an answer as ``order by`` has them; equal ones stay in their order."""
+        template = self.templates.template(int(self.transformations[answer]))
+        order = list(range(len(self.reader.bound(answer))))
+        bytes_left = self.fragments.bytes_max
+        keys = zip(template.order, template.transformation.flwr.order, strict=True)
+        for index, key in reversed(list(keys)):
+            values = []
+            for nodes in self.reader.column(answer, index):
+                values.append(_sort_key(key, nodes, self.fragments))
+                bytes_left -= 0 if key.is_number else sum(map(len, values[-1][1:]))
+                if bytes_left < 0:
+                    raise MessageLimitError(
+                        "the values that order the message are longer than the limit "
+                        f"message_bytes = {self.fragments.bytes_max:,}"
+                    )
+            order.sort(key=values.__getitem__, reverse=key.is_descending)
+        return np.array(order, np.int64)
 
 
 def _free_prefix(prefix: str, namespace: str, declared: dict[str, str]) -> str:
@@ -368,26 +331,6 @@ def _escaped(value: bytes) -> bytes:
     for character, escape in _BYTE_ESCAPES:
         value = value.replace(character, escape)
     return value
-
-
-def _in_order(template: Template, groups: Iterable[Lists], fragments: Fragments) -> list[Lists]:
-    """Groups as ``order by`` has them; of equal ones, those that come first in the document."""
-    found = list(groups)
-    bytes_left = fragments.bytes_max
-    keys = zip(template.order, template.transformation.flwr.order, strict=True)
-    for index, key in reversed(list(keys)):
-        values = []
-        for lists in found:
-            values.append(_sort_key(key, lists[index], fragments))
-            bytes_left -= 0 if key.is_number else sum(map(len, values[-1][1:]))
-            if bytes_left < 0:
-                raise MessageLimitError(
-                    "the values that order the message are longer than the limit "
-                    f"message_bytes = {fragments.bytes_max:,}"
-                )
-        order = sorted(range(len(found)), key=values.__getitem__, reverse=key.is_descending)
-        found = [found[number] for number in order]
-    return found
 
 
 def _sort_key(key: model.OrderKey, nodes: Sequence[int], fragments: Fragments) -> tuple[Any, ...]:

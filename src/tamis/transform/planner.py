@@ -12,10 +12,11 @@ from tamis.core.arrays import Int32
 from tamis.core.errors import UnsupportedExpression, UsageError
 from tamis.core.index import Choices
 from tamis.documents.batch import DocumentBatch
+from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, projection_of_tasks
-from tamis.transform.strategy import GroupReader, Searcher, Strategy, too_many_nodes
+from tamis.transform.strategy import FoundOne, Groups, Searcher, Strategy, too_many_nodes
 
 if TYPE_CHECKING:
     from tamis.matching.conformance import Schema
@@ -108,12 +109,7 @@ class Found(NamedTuple):
     """What one strategy found in a document: the transformation of each answer, ascending."""
 
     transformations: Int32
-    reader: GroupReader  # of the groups, by the numbers of the answers
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes are in the lists."""
-        return len(self.reader.groups.nodes)
+    groups: Groups  # by the numbers of the answers
 
 
 class Plans:
@@ -142,18 +138,25 @@ class Plans:
         self._numbers = np.array(numbers, np.int32)
         self.projection = projection_of_tasks(tasks)
 
+    def find_one(self, recorded: Recorded, vocabulary: Vocabulary) -> FoundOne | None:
+        """What is found in a small document; None where it is to be looked at as a batch."""
+        if self._shaped is None or self._left:
+            return None
+        found = self._shaped.find_one(recorded, vocabulary)
+        return None if found is None or found.nodes > self._nodes_max else found
+
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> list[Found]:
         """What is found in a document, which is a batch of its own; or ``DocumentLimitError``."""
         found: list[Found] = []
         if self._shaped is not None:
             groups = self._shaped.find_groups(batch, vocabulary)
-            found.append(Found(self._numbers[groups.transformations], GroupReader(groups)))
+            found.append(Found(self._numbers[groups.transformations], groups))
         if self._left:
             from tamis.transform.strategies import reference  # noqa: PLC0415 - few need it
 
             tasks, numbers = [*self._left.values()], np.array([*self._left], np.int32)
             groups = reference.find_groups(tasks, batch, vocabulary, self._nodes_max)
-            found.append(Found(numbers[groups.transformations], GroupReader(groups)))
-        if sum(each.nodes for each in found) > self._nodes_max:
+            found.append(Found(numbers[groups.transformations], groups))
+        if sum(len(each.groups.nodes) for each in found) > self._nodes_max:
             raise too_many_nodes(self._nodes_max)
         return found

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any, NamedTuple, overload
 
 from tamis.core.arguments import check_many
+from tamis.core.arrays import Int32
 from tamis.core.errors import (
     DocumentError,
     DocumentLimitError,
@@ -23,14 +24,15 @@ from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import Parser
+from tamis.documents.rewrite import is_plain
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import Transformation
-from tamis.transform.factory import Template, make_message, template_of
+from tamis.transform.factory import FoundMessages, Made, Writer
 from tamis.transform.fragments import Fragments
 from tamis.transform.planner import Planner, Plans
 from tamis.transform.shapes import task_of
-from tamis.transform.strategy import GroupReader
+from tamis.transform.templates import Template, Templates, template_of
 
 
 class Message(NamedTuple):
@@ -79,15 +81,18 @@ class TransformingSubscription:
         return template_of(self.transformation)
 
 
-Answer = tuple[TransformingSubscription, GroupReader, int]
-"""A subscription, and what reads its groups by a number."""
+_REFUSED_MAX = 64
+"""After so many documents in a row that kernels alone could not answer, it is not tried again."""
+
+Answer = tuple[TransformingSubscription, Made | FoundMessages, int]
+"""A subscription, and what has its message by a number."""
 
 
 class Messages(Sequence[Message]):
     """The messages of one document, in the order of the subscriptions; or its error.
 
-    Those that the document gives nothing to have none. A message is made when it is asked for;
-    until then there are only numbers of nodes.
+    Those that the document gives nothing to have none. Messages that are long, or many, are made
+    when they are asked for; until then there are only numbers of nodes.
 
     Attributes:
         error: why the document cannot be answered, or None.
@@ -95,15 +100,10 @@ class Messages(Sequence[Message]):
     """
 
     def __init__(
-        self,
-        version: int,
-        found: Sequence[Answer] = (),
-        fragments: Fragments | None = None,
-        error: DocumentError | None = None,
+        self, version: int, found: Sequence[Answer] = (), error: DocumentError | None = None
     ) -> None:
         self.version, self.error = version, error
         self._answers = found
-        self._fragments = fragments
 
     @property
     def subscriptions(self) -> list[SubscriptionId]:
@@ -130,10 +130,9 @@ class Messages(Sequence[Message]):
         return map(self._made, range(len(self._found())))
 
     def _made(self, number: int) -> Message:
-        subscription, reader, answer = self._answers[number]
-        assert self._fragments is not None
+        subscription, made, answer = self._answers[number]
         try:
-            content = make_message(subscription.template, reader, answer, self._fragments)
+            content = made.message(answer)
         except MessageError as error:
             return Message(subscription.id, b"", error)
         return Message(subscription.id, content)
@@ -159,10 +158,18 @@ class CompiledTransformations:
         self.subscriptions = subscriptions
         self.ids = Ids.of(subscription.id for subscription in subscriptions)
         self.plans = Plans(planner, [task_of(each.transformation) for each in subscriptions])
+        self.templates = Templates(len(subscriptions), lambda number: self.entry(number).template)
+        self._writer: Writer | None = None
 
     def entry(self, number: int) -> TransformingSubscription:
         """The subscription of a number."""
         return self.subscriptions[number]
+
+    def writer(self, bytes_max: int) -> Writer:
+        """What writes the messages of small documents; it belongs to the thread of the plans."""
+        if self._writer is None:
+            self._writer = Writer(self.templates, bytes_max)
+        return self._writer
 
 
 Segments = Sequence[Segment[CompiledTransformations]]
@@ -185,11 +192,16 @@ class SharedParser:
         self.lock = Lock()
         self._parser: Parser | None = None
 
-    def parse(self, source: Source, projection: Projection) -> tuple[DocumentBatch, Vocabulary]:
-        """A document as a batch of its own, or its error."""
+    def parser(self, projection: Projection) -> Parser:
+        """The parser, or a new one where that has met many names, or reads something else."""
         parser = self._parser
         if parser is None or parser.projection != projection or parser.is_full:
             parser = self._parser = Parser(Vocabulary(), projection, self.limits)
+        return parser
+
+    def parse(self, source: Source, projection: Projection) -> tuple[DocumentBatch, Vocabulary]:
+        """A document as a batch of its own, or its error."""
+        parser = self.parser(projection)
         batch, errors = parser.parse([source])
         for error in errors.values():
             raise error
@@ -273,6 +285,7 @@ class Snapshot(DocumentTransformer):
         self.ids = SnapshotIds(segments)
         self.segments = segments
         self._parser = parser
+        self._refused = 0  # documents in a row that kernels alone could not answer
         self._projection = Projection()
         for segment in segments:
             self._projection |= segment.compiled.plans.projection
@@ -290,23 +303,53 @@ class Snapshot(DocumentTransformer):
                 raise document
             source = read(document, self._parser.limits, declared)
             with self._parser.lock:
-                batch, vocabulary = self._parser.parse(source, self._projection)
-                found = self._found(batch, vocabulary)
+                found = self._found_one(source)
+                if found is None:
+                    found = self._found(source)
         except DocumentError as error:
             return Messages(self.version, error=error)
-        fragments = Fragments(batch, source, vocabulary, self._parser.limits.message_bytes)
-        return Messages(self.version, found, fragments)
+        return Messages(self.version, found)
 
-    def _found(self, batch: DocumentBatch, vocabulary: Vocabulary) -> list[Answer]:
+    def _found_one(self, source: Source) -> list[Answer] | None:
+        """What is found in a small document, with all messages; None: not by kernels alone."""
+        data = source.data
+        if type(data) is not bytes or self._refused >= _REFUSED_MAX:
+            return None
+        if b"xmlns" in data or not is_plain(source):
+            return None
+        limits, parser = self._parser.limits, self._parser.parser(self._projection)
+        recorded = parser.read_one(source)
+        if recorded is None:
+            return None
+        self._refused += 1  # unless it is answered
+        answers: list[Answer] = []
+        nodes_left = limits.transformed_nodes
+        for segment in self.segments:
+            compiled = segment.compiled
+            found = compiled.plans.find_one(recorded, parser.vocabulary)
+            if found is None:
+                return None
+            nodes_left -= found.nodes
+            made = compiled.writer(limits.message_bytes).write_one(recorded, data, found)
+            if made is None or nodes_left < 0:
+                return None
+            answers += _answers(segment, found.transformations, made)
+        self._refused = 0
+        return answers
+
+    def _found(self, source: Source) -> list[Answer]:
         """What each segment finds; or, beyond the limit, what all find when compiled together.
 
         A list that segments share is in each of them, and removed subscriptions have lists too.
         """
+        limits = self._parser.limits
+        batch, vocabulary = self._parser.parse(source, self._projection)
+        fragments = Fragments(batch, source, vocabulary, limits.message_bytes)
         found: list[Answer] = []
-        nodes_left = self._parser.limits.transformed_nodes
+        nodes_left = limits.transformed_nodes
         for segment in self.segments:
             try:
-                own, nodes = _answers(segment, batch, vocabulary)
+                own, nodes = _found_in(segment, fragments)
             except DocumentLimitError:
                 if segment.is_removed is None:  # others only add to the lists of these
                     raise
@@ -317,7 +360,7 @@ class Snapshot(DocumentTransformer):
             found += own
         else:
             return found
-        return _answers(self._together, batch, vocabulary)[0]
+        return _found_in(self._together, fragments)[0]
 
     @cached_property
     def _together(self) -> Segment[CompiledTransformations]:
@@ -331,19 +374,29 @@ class Snapshot(DocumentTransformer):
         return f"<Snapshot: {len(self):,} subscriptions>"
 
 
-def _answers(
-    segment: Segment[CompiledTransformations], batch: DocumentBatch, vocabulary: Vocabulary
+def _found_in(
+    segment: Segment[CompiledTransformations], fragments: Fragments
 ) -> tuple[list[Answer], int]:
     """What a segment finds in a document, and how many nodes are in its lists."""
-    found = segment.compiled.plans.find_groups(batch, vocabulary)
-    numbered = [
-        (number, each.reader, answer)
-        for each in found
-        for answer, number in enumerate(each.transformations.tolist())
-        if segment.is_removed is None or not segment.is_removed[number]
-    ]
+    compiled = segment.compiled
+    found = compiled.plans.find_groups(fragments.batch, fragments.vocabulary)
+    answers: list[tuple[int, Answer]] = []
+    for numbers, groups in found:
+        messages = FoundMessages(compiled.templates, groups, numbers, fragments)
+        own = _answers(segment, numbers, messages)
+        answers += [(numbers[answer[2]], answer) for answer in own]
     if len(found) > 1:
-        numbered.sort(key=itemgetter(0))
-    entry = segment.compiled.entry
-    answers = [(entry(number), reader, answer) for number, reader, answer in numbered]
-    return answers, sum(each.nodes for each in found)
+        answers.sort(key=itemgetter(0))
+    return [answer for _, answer in answers], sum(len(groups.nodes) for _, groups in found)
+
+
+def _answers(
+    segment: Segment[CompiledTransformations], numbers: Int32, made: Made | FoundMessages
+) -> list[Answer]:
+    """The answers of a segment's subscriptions that are left."""
+    subscriptions, is_removed = segment.compiled.subscriptions, segment.is_removed
+    return [
+        (subscriptions[number], made, answer)
+        for answer, number in enumerate(numbers.tolist())
+        if is_removed is None or not is_removed[number]
+    ]

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import numpy as np
-
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentLimitError
 from tamis.documents.batch import DocumentBatch
+from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.shapes import Shape
@@ -45,6 +44,20 @@ class Groups(NamedTuple):
     nodes: Int64  # node references
 
 
+class FoundOne(NamedTuple):
+    """What was found in one small document, where it lies: for kernels.
+
+    Attributes:
+        lent: the strategy's state, and the rows with which the message factory borrows ``Groups``.
+        transformations: that of each answer.
+        nodes: how many are in the lists.
+    """
+
+    lent: tuple[Int64, Int64]
+    transformations: Int32
+    nodes: int
+
+
 class Searcher(Protocol):
     """The transformations of a strategy, at work; it belongs to one thread at a time."""
 
@@ -55,6 +68,12 @@ class Searcher(Protocol):
         """What the transformations find in a document, which is a batch of its own.
 
         Raises ``DocumentLimitError`` for more nodes than is allowed.
+        """
+
+    def find_one(self, recorded: Recorded, vocabulary: Vocabulary) -> FoundOne | None:
+        """The same by kernels alone, in a document that was recorded; None where they cannot.
+
+        It is to be used before anything else is found.
         """
 
 
@@ -89,44 +108,32 @@ class GroupReader:
     def __init__(self, groups: Groups) -> None:
         self.groups = groups
         self._lists: dict[int, dict[int, int]] = {}
-        self._single: dict[int, list[list[int] | None]] = {}
 
     def read(self, answer: int, paths: int) -> Iterator[tuple[int, list[list[int]]]]:
         """The groups of an answer: each bound event, with the nodes in its ``paths`` lists."""
-        columns = [self.lists(path) for path in self.paths(answer, paths)]
-        for bound in self.bound(answer):
-            numbers = [column.get(bound) for column in columns]
-            yield bound, [[] if number is None else self.nodes(number) for number in numbers]
+        columns = [self.column(answer, index) for index in range(paths)]
+        for group, bound in enumerate(self.bound(answer)):
+            yield bound, [column[group] for column in columns]
 
     def bound(self, answer: int) -> list[int]:
         """The bound events of an answer's groups."""
         starts, ends, bound = self._ranges
         return bound[starts[answer] : ends[answer]]
 
-    def paths(self, answer: int, count: int) -> list[int]:
-        """The paths of an answer's lists, of which each group has ``count``."""
-        start = int(self.groups.path_starts[answer])
-        found: list[int] = self.groups.paths[start : start + count].tolist()
-        return found
+    def column(self, answer: int, index: int) -> list[list[int]]:
+        """The nodes of one list in each group of an answer."""
+        numbers = map(self._of_path(answer, index).get, self.bound(answer))
+        return [[] if number is None else self.nodes(number) for number in numbers]
 
-    def single(self, count: int) -> list[list[int] | None]:
-        """For each answer with a single group, the keys of its ``count`` lists; None for others.
+    def number(self, answer: int, index: int, group: int) -> int | None:
+        """The number of a list of one group, or None where it is empty."""
+        starts, _, bound = self._ranges
+        return self._of_path(answer, index).get(bound[starts[answer] + group])
 
-        A key is ``path << 32 | bound event``.
-        """
-        found = self._single.get(count)
-        if found is None:
-            groups = self.groups
-            indices = groups.path_starts[:, None] + np.arange(count)
-            paths = groups.paths[np.minimum(indices, len(groups.paths) - 1)].astype(np.int64)
-            keys = paths << 32 | groups.bound[groups.group_starts][:, None]
-            found = self._single[count] = keys.tolist()
-            for answer in np.flatnonzero(groups.group_ends - groups.group_starts != 1).tolist():
-                found[answer] = None
-        return found
-
-    def lists(self, path: int) -> dict[int, int]:
-        """For each bound event the number of a path's list, unless it is empty."""
+    def _of_path(self, answer: int, index: int) -> dict[int, int]:
+        """For each bound event the number of a list, unless it is empty."""
+        path_starts, paths = self._paths
+        path = paths[path_starts[answer] + index]
         found = self._lists.get(path)
         if found is None:
             first, last = self.groups.of_path[path : path + 2].tolist()
@@ -145,6 +152,11 @@ class GroupReader:
     def _ranges(self) -> tuple[list[int], list[int], list[int]]:
         groups = self.groups
         return groups.group_starts.tolist(), groups.group_ends.tolist(), groups.bound.tolist()
+
+    @cached_property
+    def _paths(self) -> tuple[list[int], list[int]]:
+        groups = self.groups
+        return groups.path_starts.tolist(), groups.paths.tolist()
 
     @cached_property
     def _nodes(self) -> tuple[list[int], list[int], list[int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tamis.core.arrays import freeze
 from tamis.core.kernel.state import zeros
 from tamis.documents.batch import DocumentBatch
+from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.conformance import Schema
@@ -181,6 +182,9 @@ class PathSharingFallback:
         if self._without is not None:
             self._without.add(shape)
         return self._strategy.add(shape)
+
+    def find_one(self, _recorded: Recorded, _vocabulary: Vocabulary) -> None:
+        """It looks at batches only."""
 
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """As ``PathSharing.find_groups``."""

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64
-from tamis.core.kernel.declare import WideArray, intrinsic
+from tamis.core.kernel.declare import WideArray, inlined, intrinsic
 from tamis.core.kernel.library import HEAD_BYTES, from_address
 
 
@@ -100,6 +100,19 @@ def uint64s(state: Int64, field: int) -> NDArray[np.uint64]:
 def float64s(state: Int64, field: int) -> NDArray[np.float64]:
     """The array of float64 of a field."""
     return _registered(state, field, ctypes.c_double)
+
+
+@inlined
+def borrow(state: Int64, source: int, places: int) -> None:
+    """Have a state read arrays of another one, which is in its own field ``source``.
+
+    ``places`` is the field of rows of four numbers, one for each array: its field here; its field
+    there; the place there that says how many items it has; and how many more there are.
+    """
+    lender, rows = int64s(state, source), int64s(state, places)
+    for row in range(0, len(rows), 4):
+        state[rows[row]] = lender[rows[row + 1]]
+        state[rows[row] + 1] = lender[rows[row + 2]] + rows[row + 3]
 
 
 @intrinsic

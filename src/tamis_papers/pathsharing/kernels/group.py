@@ -16,7 +16,7 @@ from tamis.core.kernel.record import int32s, int64s
 from tamis.documents.batch import ELEMENT, KIND_BITS
 from tamis.language.filters import WILDCARD
 from tamis.transform import layout as base
-from tamis.transform.kernels import holds, node_passes, tests_before
+from tamis.transform.kernels.strings import holds, node_passes, tests_before
 from tamis_papers.pathsharing import layout as at
 from tamis_papers.pathsharing.kernels.join import (
     add_to_chain,

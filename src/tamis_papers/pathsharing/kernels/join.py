@@ -18,7 +18,7 @@ from tamis.core.kernel import called, inlined
 from tamis.core.kernel.record import int32s, int64s
 from tamis.matching.engines.nfa import layout as nfa
 from tamis.transform import layout as base
-from tamis.transform.kernels import find_stamped
+from tamis.transform.kernels.strings import find_stamped
 from tamis_papers.pathsharing import layout as at
 
 # -- hash tables -----------------------------------------------------------------------------------

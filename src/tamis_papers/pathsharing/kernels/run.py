@@ -9,7 +9,7 @@ from tamis.core.kernel import U, called, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.transform import layout as base
-from tamis.transform.kernels import index_events
+from tamis.transform.kernels.strings import index_events
 from tamis_papers.pathsharing import layout as at
 from tamis_papers.pathsharing.kernels.group import filter_where, group, outer_join, select_return
 from tamis_papers.pathsharing.kernels.join import (

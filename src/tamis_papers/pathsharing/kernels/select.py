@@ -12,7 +12,7 @@ from tamis.core.kernel import called
 from tamis.core.kernel.record import int32s, int64s
 from tamis.core.kernel.table import find_pair, pair
 from tamis.transform import layout as base
-from tamis.transform.kernels import find_leaves, node_passes, tests_before
+from tamis.transform.kernels.strings import find_leaves, node_passes, tests_before
 from tamis_papers.pathsharing import layout as at
 from tamis_papers.pathsharing.kernels.join import (
     begin_list,

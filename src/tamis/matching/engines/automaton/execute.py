@@ -44,7 +44,6 @@ _BEGUN = [
 ]  # fmt: skip
 """The numbers that are 0 when a batch begins."""
 _OF_BATCH = attrgetter(*Events._fields[:-2])
-_BATCH_PLACES = [DocumentBatch._fields.index(name) for name in Events._fields[:-2]]
 _OCCURRENCES = {None: at.OCCURRENCES_NONE, "first": at.OCCURRENCES_FIRST, "all": at.OCCURRENCES_ALL}
 _PAIRS = {at.FULL_CLOSES: "closes", at.FULL_MERGES: "merges", at.FULL_REACHED: "reached"}
 _LISTS = {
@@ -185,11 +184,8 @@ class Automaton:
         one = self._one
         is_known = one[0] is recorded and one[1] is listing and one[2] == part
         if not (is_known and one[3] is symbols[0] and one[4] is symbols[1]):
-            field = {place: at.EVENTS[i] for i, place in enumerate(_BATCH_PLACES)}
-            places = np.array(
-                [(field[place], *row) for place, *row in recorded.places.tolist() if place in field]
-            )
-            state.register(at.ONE, at.One(recorded.state, places.reshape(-1), listing))
+            places = recorded.places_in(at.EVENTS)
+            state.register(at.ONE, at.One(recorded.state, places, listing))
             register(words, at.EVENTS.elements, symbols)
             words[at.PART] = part
             self._one = recorded, listing, part, *symbols

@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
-from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s
+from tamis.core.kernel.record import borrow, int32s, int64s, prefetch, uint8s
 from tamis.core.kernel.table import add_pair, find_pair, pair
 from tamis.language.filters import WILDCARD
 from tamis.matching.engines.nfa import layout as at
@@ -351,3 +351,13 @@ def run(state: Int64) -> int:
             state[at.IS_OPEN] = 0
         found_starts[document + 1] = state[at.FOUND_USED]
     return 0
+
+
+@kernel
+def run_one(state: Int64) -> int:
+    """Run the NFA over a document that a tokenizer recorded; 0, or the field of a full array."""
+    borrow(state, at.ONE.recorded, at.ONE.places)
+    state[at.DOCUMENT] = state[at.EVENT] = state[at.IS_OPEN] = state[at.DEPTH] = 0
+    state[at.HERE_USED] = state[at.PENDING_USED] = 0
+    state[at.OCCURRENCES_USED] = state[at.FOUND_USED] = 0
+    return run(state)

@@ -103,4 +103,11 @@ class Work(NamedTuple):
     occurrences: Int64
 
 
-READ, WORK, STATE_SIZE = lay_out(NUMBERS, Read, Work)
+class One(NamedTuple):
+    """What one document is borrowed from: see ``tamis.documents.parser.Recorded``."""
+
+    recorded: Int64
+    places: Int64
+
+
+READ, WORK, ONE, STATE_SIZE = lay_out(NUMBERS, Read, Work, One)

@@ -10,12 +10,22 @@ from tamis.core.arrays import Int32, Int64, starts_of
 from tamis.core.kernel.state import State, zeros
 from tamis.core.kernel.table import copy_pairs
 from tamis.documents.batch import DocumentBatch
+from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.nfa import layout as at
-from tamis.matching.engines.nfa.kernels import ADDED, PAIRS, STATES, add_filters, add_step, run
+from tamis.matching.engines.nfa.kernels import (
+    ADDED,
+    PAIRS,
+    STATES,
+    add_filters,
+    add_step,
+    run,
+    run_one,
+)
 from tamis.matching.filters import ElementLabels
 
 _STATES, _ROOM = 64, 1 << 10
+_SERIALS = np.iinfo(np.int32).max
 
 
 class Nfa:
@@ -164,23 +174,52 @@ class NfaRun:
             int64[n, OCCURRENCE]; the nodes that reached watched states, by start event; until the
             next run.
         """
+        batched = batch.document_starts, batch.tags
+        self._prepare(nfa, names, batched, vocabulary)
+        state, words = self._state, self._state.words
+        state.run(run)
+        used = int(words[at.OCCURRENCES_USED])
+        return state.arrays.occurrences[: used * at.OCCURRENCE].reshape(used, at.OCCURRENCE)
+
+    def prepare_one(
+        self, nfa: Nfa, names: Sequence[str], recorded: Recorded, vocabulary: Vocabulary
+    ) -> Int64:
+        """Have ``run_one`` run an NFA over each document that is recorded, until the next run.
+
+        Returns the state, in which ``OCCURRENCES_USED`` of ``WORK.occurrences`` are what it finds.
+        """
+        nothing = np.zeros(2, np.int64), np.zeros(0, np.int32)
+        self._prepare(nfa, names, nothing, vocabulary)
+        one = at.One(recorded.state, recorded.places_in(at.READ))
+        self._state.register(at.ONE, one)
+        return self._state.words
+
+    def run_one(self) -> bool:
+        """Run the NFA that is prepared over what is recorded; False: it is to be prepared again."""
+        if int(self._state.words[at.SERIAL]) >= _SERIALS:
+            return False
+        if run_one(self._state.words):
+            self._state.run(run)  # from where it found an array full
+        return True
+
+    def _prepare(
+        self, nfa: Nfa, names: Sequence[str], batched: tuple[Int64, Int32], vocabulary: Vocabulary
+    ) -> None:
         state, words = self._state, self._state.words
         if len(names) != self._known_labels:
             self._known_labels = len(names)
             self._element_labels = ElementLabels(names)
         labels = self._element_labels.of(vocabulary)
-        state.replace(found_starts=np.zeros(batch.documents + 1, np.int64))
+        documents = len(batched[0]) - 1
+        state.replace(found_starts=np.zeros(documents + 1, np.int64))
         state.reserve(len(nfa), "is_pending", "reached_in")
         state.reserve(len(nfa), "tops", fill=-1)
         serial = int(words[at.SERIAL])
-        if serial + batch.documents > np.iinfo(np.int32).max:
+        if serial + documents > _SERIALS:
             state.arrays.reached_in[:] = serial = 0
         words[: at.NUMBERS] = 0
         words[at.SERIAL] = serial
         words[at.SETS] = nfa.sets
         words[at.IS_WATCHING] = nfa.is_watching
-        records, batched = nfa.records.reshape(-1), (batch.document_starts, batch.tags)
+        records = nfa.records.reshape(-1)
         state.register(at.READ, at.Read(records, nfa.table, nfa.next_set, *batched, *labels))
-        state.run(run)
-        used = int(words[at.OCCURRENCES_USED])
-        return state.arrays.occurrences[: used * at.OCCURRENCE].reshape(used, at.OCCURRENCE)

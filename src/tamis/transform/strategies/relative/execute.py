@@ -5,18 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import freeze
-from tamis.core.kernel.state import zeros
-from tamis.documents.batch import DocumentBatch
+from tamis.core.kernel.state import bound, zeros
+from tamis.documents.batch import BatchBuilder, DocumentBatch
+from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
+from tamis.matching.engines.nfa.layout import WORK as NFA_WORK
 from tamis.matching.engines.nfa.states import NfaRun
 from tamis.transform.constants import BY_EVENT, ROOM, Workspace, read_of
-from tamis.transform.layout import CONSTANTS, EVENTS, Constants
+from tamis.transform.kernels.messages import ANSWERED
+from tamis.transform.layout import CONSTANTS, EVENTS, READ, Constants
 from tamis.transform.shapes import Shape
 from tamis.transform.strategies.relative import layout as at
 from tamis.transform.strategies.relative.compile import Building
-from tamis.transform.strategies.relative.kernels import find_groups
-from tamis.transform.strategy import Groups, Strategy
+from tamis.transform.strategies.relative.kernels.find import find_groups, find_one
+from tamis.transform.strategy import FoundOne, Groups, Strategy
 
 _BY_SELECTION = (
     *("selection_stamp", "selection_node", "selection_first", "selection_last"),
@@ -31,6 +34,31 @@ _TOGETHER = (
     ("groups", "bound"),
     ("list_bound", "list_starts", "list_ends"),
 )
+
+
+_ONE_EVENTS = 1 << 12
+"""Single documents have at most so many events, unless longer ones were met."""
+_EMPTY, _NO_ROWS = BatchBuilder().freeze(), np.zeros(0, np.int64)
+_ROWS_PLACE = np.array([READ.rows, NFA_WORK.occurrences, NFA_WORK.occurrences + 1, 0])
+_COUNTS = {
+    **dict.fromkeys(("answers", "group_starts", "group_ends", "answer_paths"), at.ANSWERS_USED),
+    "bound": at.BOUND_USED,
+    **dict.fromkeys(("list_bound", "list_starts", "list_ends"), at.LIST_KEYS),
+    "nodes": at.NODES_USED,
+    "of_path": at.WORK.of_path + 1,
+}
+_NAMES = {"transformations": "answers", "path_starts": "answer_paths"}
+_LENT = np.array(
+    [
+        (ANSWERED.paths, at.PLANS.paths, at.PLANS.paths + 1, 0),
+        *(
+            (field, getattr(at.WORK, _NAMES.get(name, name)), _COUNTS[_NAMES.get(name, name)], 0)
+            for name, field in zip(ANSWERED._fields, ANSWERED, strict=True)
+            if name != "paths"
+        ),
+    ]
+).reshape(-1)
+"""Of each array of ``Groups``: see ``tamis.core.kernel.record.borrow``."""
 
 
 class RelativeStrategy:
@@ -53,6 +81,9 @@ class RelativeStrategy:
         arrays = zeros(at.Work, ROOM, **_FIRST_SIZES)
         self._work = Workspace(at.STATE_SIZE, at.WORK, arrays, _TOGETHER, nodes_max)
         self._plans: tuple[at.Plans, Constants] | None = None  # None if transformations are new
+        self._one: tuple[object, ...] = (None,) * 3  # what single documents are of
+        self._find_one = bound(find_one, self._work.words)
+        self._lent = self._work.words, _LENT
 
     def add(self, shape: Shape) -> int:
         """Add a transformation: its number."""
@@ -62,16 +93,47 @@ class RelativeStrategy:
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document; see ``Searcher``."""
         building, work = self._building, self._work
+        self._one = (None,) * 3
         rows = self._run.run(building.nfa, building.labels.names, batch, vocabulary)
         attributes = building.constants.attributes
         read = read_of(rows, building.nfa.records, batch, attributes, vocabulary)
-        work.reserve(len(batch.tags) + 2, *BY_EVENT, "is_bound", "first_hit", "first_list")
-        work.reserve(len(rows), "row_stamp")
+        self._reserve(len(batch.tags), len(rows))
         if self._plans is None:
             self._plans = self._registered()
         work.words[EVENTS], work.words[at.ROWS] = len(batch.tags), len(rows)
         work.find(find_groups, read, at.NODES_USED)
         return self._groups(self._plans[0])
+
+    def find_one(self, recorded: Recorded, vocabulary: Vocabulary) -> FoundOne | None:
+        """What they find in one small document; see ``Searcher``."""
+        names, one = len(vocabulary), self._one
+        is_ready = one[0] is recorded and one[1] is vocabulary and one[2] == names
+        if not is_ready or self._plans is None:
+            self._prepare(recorded, vocabulary)
+            self._one = recorded, vocabulary, names
+        if not self._run.run_one() or self._find_one():
+            self._one = (None,) * 3
+            return None
+        words = self._work.words
+        found = self._work.arrays.answers[: words[at.ANSWERS_USED]]
+        return FoundOne(self._lent, found, int(words[at.NODES_USED]))
+
+    def _prepare(self, recorded: Recorded, vocabulary: Vocabulary) -> None:
+        """Have kernels look at each document that is recorded."""
+        building, work = self._building, self._work
+        if self._plans is None:
+            self._plans = self._registered()
+        self._reserve(_ONE_EVENTS, _ONE_EVENTS)
+        nfa = self._run.prepare_one(building.nfa, building.labels.names, recorded, vocabulary)
+        attributes = building.constants.attributes
+        read = read_of(_NO_ROWS, building.nfa.records, _EMPTY, attributes, vocabulary)
+        work.register(READ, read)
+        places = recorded.places_in(READ)
+        work.register(at.ONE, at.One(recorded.state, places, nfa, _ROWS_PLACE))
+
+    def _reserve(self, events: int, rows: int) -> None:
+        self._work.reserve(events + 2, *BY_EVENT, "is_bound", "first_hit", "first_list")
+        self._work.reserve(rows, "row_stamp")
 
     def _registered(self) -> tuple[at.Plans, Constants]:
         """The arrays of all transformations, and as much room for what is about these."""

@@ -33,6 +33,9 @@ RULE = 8
 ALL_LEVELS = 1 << 40
 """More steps than any path has."""
 
+REFUSED = -1
+"""The status where a document is to be looked at as a batch."""
+
 LIST_SLOT = 6
 """Source and bound node as a key, document, first pair, last pair, the source, and the next slot of
 the bound node."""
@@ -108,4 +111,13 @@ class Plans(NamedTuple):
     paths: Int32
 
 
-WORK, PLANS, STATE_SIZE = lay_out(OWN, Work, Plans)
+class One(NamedTuple):
+    """What one document is borrowed from: a tokenizer, and the state of the NFA."""
+
+    recorded: Int64
+    places: Int64
+    nfa: Int64
+    nfa_places: Int64
+
+
+WORK, PLANS, ONE, STATE_SIZE = lay_out(OWN, Work, Plans, One)

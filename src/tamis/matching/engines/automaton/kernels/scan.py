@@ -7,7 +7,7 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64
 from tamis.core.index.kernels import PART, hand_over
 from tamis.core.kernel import U, called, kernel
-from tamis.core.kernel.record import int32s, int64s, uint64s
+from tamis.core.kernel.record import borrow, int32s, int64s, uint64s
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
 from tamis.documents.batch import MISC as OF_MISC
@@ -173,11 +173,7 @@ def scan(state: Int64) -> int:
 @kernel
 def match_one(state: Int64) -> int:
     """Match the document that a tokenizer recorded, and say so to a listing: DONE, or a status."""
-    recorded, places = int64s(state, at.ONE.recorded), int64s(state, at.ONE.places)
-    for row in range(0, len(places), 4):
-        field, source = places[row], places[row + 1]
-        state[field] = recorded[source]
-        state[field + 1] = recorded[places[row + 2]] + places[row + 3]
+    borrow(state, at.ONE.recorded, at.ONE.places)
     state[at.DOCUMENT] = state[at.IS_OPEN] = state[at.DEPTH] = state[at.RESTORED] = 0
     state[at.ATTRIBUTE_AT] = state[at.TEXT_AT] = state[at.FOUND_COUNT] = 0
     state[at.OCCURRENCE_COUNT] = state[at.NUMBER_BUFFER] = 0

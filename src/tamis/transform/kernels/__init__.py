@@ -1,0 +1,1 @@
+"""Kernels of transformations: strings that strategies compare, and the writing of messages."""
