@@ -68,6 +68,7 @@ def use_everything() -> None:
         assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
     _use_nfa()
     _use_events()
+    _use_clauses()
     _use_drawn_events()
     _use_transformations()
     graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
@@ -201,6 +202,18 @@ def _use_events() -> None:
         )
         found = [matches.numbers(event).tolist() for event in range(batch.events)]
         assert found == [[2, 3, 4, 5, 6], [0, 1, 2, 6], [2]], engine.name
+
+
+def _use_clauses() -> None:
+    """Filters with clauses, of many events and of one, with full arrays."""
+    from tamis import compile_events  # noqa: PLC0415
+
+    expressions = {n: f"n > {n} and not (m = {n} or k absent)" for n in range(2_000)}
+    matcher = compile_events({**expressions, "all": "not n = 0", "plain": "n > 5"})
+    events = [{"n": n, "k": 1, "m": n - 1} for n in range(0, 4_000, 500)]
+    found = [list(match) for match in matcher.match_many(events)]
+    assert found == [list(matcher.match(event)) for event in events]
+    assert [*map(len, found)] == [0, 501, 1_001, 1_501, 2_001, *[2_002] * 3]
 
 
 def _use_drawn_events() -> None:

@@ -11,7 +11,8 @@ from hypothesis.stateful import initialize
 import tamis
 from tamis.core.errors import UsageError
 from tamis.events import EventSubscriptions
-from tamis.language.constraints import is_filter, print_filters
+from tamis.language.constraints import print_filters
+from tamis.language.events import is_filter
 from tests.support import drawn_events
 from tests.support.live_sets import LiveSetMachine, Model, counted, told
 

@@ -20,7 +20,7 @@ from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.events.checks import Part
 from tamis.events.encode import Encoder
-from tamis.events.kernels import DEPTH_MAX
+from tamis.events.kernels.values import DEPTH_MAX
 from tamis.events.ndjson import chunks, read_lines
 from tests.events.decoding import canonical, decoded
 

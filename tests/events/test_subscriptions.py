@@ -26,7 +26,8 @@ from tamis.events.engines import reference
 from tamis.events.matcher import compile_events
 from tamis.events.model import FilterTable, TableBuilder
 from tamis.events.subscriptions import EventSubscriptions
-from tamis.language.constraints import Constraint, parse_filters, print_filters
+from tamis.language.constraints import Constraint, print_filters
+from tamis.language.events import parse_filters
 from tamis_workload import EventWorkload
 from tests.support.drawn_events import CONSTRAINTS
 

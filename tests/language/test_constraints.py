@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.core.limits import Limits
 from tamis.events.model import number
-from tamis.language.constraints import Constraint, Filter, fold, parse_filters, print_filters
+from tamis.language.constraints import (
+    Clause,
+    Constraint,
+    Filter,
+    Literal,
+    constraints_in,
+    fold,
+    null_name,
+    print_filters,
+)
+from tamis.language.events import parse_filters
 from tests.support.drawn_events import CONSTRAINTS
 
 
@@ -25,7 +35,15 @@ def c(name: str, operator: str, constant: object = None) -> Constraint:
 
 A, B, C, D = (c(name, "=", 1) for name in "abcd")
 
-CASES: dict[str, tuple[str, list[list[Constraint]]]] = {
+
+def unless(*literals: tuple[list[Constraint], bool]) -> Clause:
+    """A clause: constraints, and whether they are not to hold."""
+    return Clause(tuple(Literal(tuple(own), no) for own, no in literals))
+
+
+N = unless(([B], True))
+
+CASES: dict[str, tuple[str, list[list[Constraint | Clause]]]] = {
     "one": ("a=1", [[A]]),
     "and": ("a = 1 and b = 1", [[A, B]]),
     "or": ("a = 1 or b = 1", [[A], [B]]),
@@ -46,6 +64,18 @@ CASES: dict[str, tuple[str, list[list[Constraint]]]] = {
         [[c("a", "prefix", "x"), c("a", "suffix", ""), c("a", "contains", "y")]],
     ),
     "exists": ("a exists", [[c("a", "exists")]]),
+    "absent": ("a absent", [[unless(([c("a", "exists")], True))]]),
+    "null": ("a = null or b != null", [[c(null_name("a"), "exists")], [c("b", "exists")]]),
+    "null in a list": ("a in (null)", [[c(null_name("a"), "exists")]]),
+    "not binds tightest": ("not b = 1 and a = 1", [[A, N]]),
+    "not alone": ("not b=1", [[N]]),
+    "not of a group": ("a=1 and not (b=1 and c=1)", [[A, unless(([B, C], True))]]),
+    "not of alternatives": ("a=1 and not (b=1 or c=1)", [[A, N, unless(([C], True))]]),
+    "not of not": ("not not a=1 and not (not (b=1 or c=1))", [[A, B], [A, C]]),
+    "not in a group that is not": ("not (a=1 and not b=1)", [[unless(([A], True), ([B], False))]]),
+    "alternatives of not": ("a=1 and (not b=1 or c=1)", [[A, N], [A, C]]),
+    "not twice": ("not b=1 and not b=1", [[N]]),
+    "a name like an operator": ("absent = 1", [[c("absent", "=", 1)]]),
     "in": ("a in (1, 2.5,1)", [[c("a", "in", (1, 2.5))]]),
     "in of several kinds": (
         'a in (1, "1", true, 2.0) and b = 1',
@@ -73,8 +103,8 @@ def test_meaning(name: str) -> None:
     expression, expected = CASES[name]
     found = parse_filters(expression)
     assert [list(filter) for filter in found] == expected
-    kinds = [[type(constraint.constant) for constraint in filter] for filter in found]
-    assert kinds == [[type(constraint.constant) for constraint in filter] for filter in expected]
+    kinds = [[type(constraint.constant) for constraint in constraints_in(each)] for each in found]
+    assert kinds == [[type(own.constant) for own in constraints_in((*each,))] for each in expected]
 
 
 BAD = [
@@ -82,7 +112,7 @@ BAD = [
     (
         "temp",
         4,
-        "expected an operator (= != < <= > >= prefix suffix contains in between exists)",
+        "expected an operator (= != < <= > >= prefix suffix contains in between exists absent)",
         "",
     ),
     ("temp >", 6, "expected a value, found the end", ""),
@@ -93,9 +123,13 @@ BAD = [
     ("a = 1 || b = 2", 6, "found '||'", "write or"),
     ("a = 1 AND b = 2", 6, "found 'AND'", "write and"),
     ("a = TRUE", 4, "found 'TRUE'", "write true"),
-    ("not a = 1", 0, "found 'not'", "there is no not"),
+    ("a not = 1", 2, "expected an operator", "not comes before a whole constraint"),
+    ("!a = 1", 0, "expected the name of an attribute, found '!'", "write not"),
+    ("not", 3, "expected the name of an attribute, found the end", ""),
+    ("not not (a = 1", 14, "expected and, or, or ), found the end", ""),
     ("and = 1", 0, "found 'and'", "`and`"),
-    ("a = null", 4, "found 'null'", "cannot be asked"),
+    ("a > null", 4, "found 'null'", "write = null, or absent"),
+    ("a prefix null", 9, "found 'null'", "write = null, or absent"),
     ("a = NaN", 4, "found 'NaN'", "no constant can be NaN"),
     ("a = 1 b = 2", 6, "expected and, or, or the end, found 'b'", ""),
     ("(a = 1", 6, "expected and, or, or ), found the end", ""),
@@ -171,6 +205,18 @@ LIMITED = [
 def test_limits(expression: str, limits: Limits, message: str) -> None:
     with pytest.raises(SubscriptionLimitError, match=message):
         parse_filters(expression, limits)
+
+
+def test_alternatives_that_would_multiply_are_clauses() -> None:
+    lists = [" or ".join(f"{name} = {n}" for n in range(18)) for name in "abc"]
+    (first, *others) = parse_filters(" and ".join(f"({each})" for each in lists))
+    assert len(others) == 17  # 5,832 as a disjunction of conjunctions
+    assert [len(part.literals) for part in first if isinstance(part, Clause)] == [18, 18]
+    three = " or ".join(f"(a = {n} and not b = {n})" for n in range(6))
+    nested = " and ".join(
+        [f"({three})"] * 2 + ["x = 1"] + [f"(c{n}=1 or d{n}=1)" for n in range(7)]
+    )
+    assert len(parse_filters(nested)) <= 64
 
 
 def test_limits_beyond_what_python_can_do() -> None:
@@ -268,7 +314,9 @@ def meaning(filters: object) -> set[frozenset[object]]:
     return {frozenset(map(_plain, filter)) for filter in filters}
 
 
-def _plain(constraint: Constraint) -> object:
+def _plain(constraint: Constraint | Clause) -> object:
+    if isinstance(constraint, Clause):
+        return frozenset((frozenset(map(_plain, own)), no) for own, no in constraint.literals)
     constant = constraint.constant
     values = constant if isinstance(constant, tuple) else (constant,)
     return constraint.name, constraint.operator, frozenset(map(_value, values))
@@ -280,7 +328,7 @@ def _value(value: object) -> object:
 
 
 WORDS = (
-    'a b ` " \' \\ ( ) , = != < <= > >= and or in exists prefix 1 -1 1.5 e "x" '
+    'a b ` " \' \\ ( ) , = != < <= > >= and or not in exists absent prefix 1 -1 1.5 e "x" '
     "'y' true null \n é \ud800"
 )
 

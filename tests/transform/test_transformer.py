@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -337,3 +338,23 @@ def test_threads_share_the_messages_of_a_document() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(read, range(4)))
+
+
+def test_one_message_is_no_work_for_all() -> None:
+    """Neither those that are too long, nor the order of others, are made for one of them."""
+    nested = "<a>" * 500 + "x" * 200_000 + "</a>" * 500
+    flat = "".join(["<a>", *map("<b k='{}'/>".format, range(2_000)), "</a>"])
+    for document, query in (
+        (nested, "<r>{ for $s in /a return <m>{ $s//a }</m> }</r>"),
+        (flat, "<r>{ for $b in //b order by $b/@k return $b/none }</r>"),
+    ):
+        limits = tamis.Limits(message_bytes=1 << 63)  # more than a kernel can count
+        limits = tamis.Limits() if document is nested else limits
+        found = tamis.Transformer(dict.fromkeys(range(300), query), limits=limits).transform(
+            document
+        )
+        start = time.process_time()
+        made = [found[number] for number in range(299, 279, -1)]
+        assert time.process_time() - start < 2  # some hundredths; seconds, if all others were made
+        assert len({message.content for message in made}) == 1
+        assert {type(message.error) for message in made} == {type(list(found)[7].error)}

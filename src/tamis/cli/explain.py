@@ -160,10 +160,11 @@ def _outline_of_value(text: str, operand: Operand, refusal: UnsupportedExpressio
 
 def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
     from tamis.events.explain import explain as explain_event  # noqa: PLC0415
-    from tamis.events.kernels import ODD  # noqa: PLC0415
+    from tamis.events.kernels.values import ODD  # noqa: PLC0415
     from tamis.events.ndjson import read_line  # noqa: PLC0415
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
-    from tamis.language.constraints import parse_filters, print_filters  # noqa: PLC0415
+    from tamis.language.constraints import print_filters  # noqa: PLC0415
+    from tamis.language.events import parse_filters  # noqa: PLC0415
 
     filters = parse_filters(expression, limits)
     if argument is None:

@@ -14,9 +14,9 @@ from tamis.core.errors import EventError, MalformedEvent, MissingExtra, Unreadab
 from tamis.core.limits import Limits
 from tamis.events import model as at
 from tamis.events.checks import Part, oversized, shown, string_too_long, too_many
-from tamis.events.kernels import find_ones, join_columns
+from tamis.events.kernels.values import find_ones, join_columns
 from tamis.events.model import EventBatch
-from tamis.language.constraints import fold
+from tamis.language.constraints import fold, is_null_name
 
 ROWS, _CELLS = 1 << 15, 1 << 22
 """So many rows, and cells with nulls included, are encoded at once at most."""
@@ -134,13 +134,20 @@ def encode_columns(batch: Any, numbers: Mapping[str, int], limits: Limits) -> Ev
     return _joined(batch.num_rows, np.array(names, np.int32), columns, errors)
 
 
-def with_folded(batch: Any, names: Mapping[str, str]) -> Any:
-    """A record batch, with the strings of some columns folded, in columns of other names."""
+def with_derived(batch: Any, derived: Mapping[str, str]) -> Any:
+    """A record batch, with columns of derived names: which strings are folded, and where nulls are.
+
+    ``derived`` has the attribute of each.
+    """
     pa = _pyarrow()
-    for own, name in names.items():
+    for name, own in derived.items():
         if own not in batch.schema.names:
             continue
         column = batch[own]
+        if is_null_name(name):
+            is_null = [each or None for each in column.is_null().to_pylist()]
+            batch = batch.append_column(name, pa.array(is_null, pa.bool_()))
+            continue
         of_items = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if _is_string(of_items):
             # As bytes, which need not be UTF-8: that is told where the column is encoded.

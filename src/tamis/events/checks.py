@@ -14,7 +14,7 @@ import numpy as np
 from tamis.core.errors import EventError, EventLimitError, MalformedEvent
 from tamis.core.limits import Limits
 from tamis.events.model import INT64_MAX, INT64_MIN
-from tamis.language.constraints import unfolded_name
+from tamis.language.constraints import plain_name
 
 log = logging.getLogger("tamis")
 
@@ -164,7 +164,7 @@ def string_too_long(name: str, size: int, string_max: int) -> EventLimitError:
 
 def shown(name: object) -> str:
     """A name for messages; long ones are cut."""
-    text = repr(unfolded_name(name) if isinstance(name, str) else name)
+    text = repr(plain_name(name) if isinstance(name, str) else name)
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

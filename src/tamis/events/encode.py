@@ -13,11 +13,11 @@ from tamis.core.arrays import Bytes, Int64, freeze, starts_of
 from tamis.core.errors import EventError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import model as at
-from tamis.events.arrow import encode_columns, structs, with_folded
+from tamis.events.arrow import encode_columns, structs, with_derived
 from tamis.events.checks import ObjectWarning, checked, of_no_kind
 from tamis.events.model import EventBatch, packed
 from tamis.events.ndjson import read_lines
-from tamis.language.constraints import fold, unfolded_name
+from tamis.language.constraints import fold, is_null_name, plain_name
 
 _NESTED, _NULL = 254, 255
 _ONE_VALUES, _ONE_BYTES = 256, 1 << 14
@@ -56,9 +56,9 @@ class Encoder:
         self.names = tuple(names)
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._folded = {own: name for name in self.names if (own := unfolded_name(name)) != name}
-        self._read = {*self._numbers, *self._folded}
-        self._objects = ObjectWarning([*dict.fromkeys(map(unfolded_name, self.names))])
+        self._derived = {name: own for name in self.names if (own := plain_name(name)) != name}
+        self._read = {*self._numbers, *self._derived.values()}
+        self._objects = ObjectWarning([*dict.fromkeys(map(plain_name, self.names))])
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them."""
@@ -97,24 +97,22 @@ class Encoder:
         array([0, 2, 3])
         """
         self._objects.look([structs(batch.schema)])
-        if self._folded:
-            batch = with_folded(batch, self._folded)
+        if self._derived:
+            batch = with_derived(batch, self._derived)
         return encode_columns(batch, self._numbers, self.limits)
 
-    def with_folded(self, event: dict[str, Any]) -> dict[str, Any]:
-        """An event, with the strings that are compared without case; others as they are."""
+    def with_derived(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event, with attributes of derived names: folded strings, and which ones are null."""
         found = {
-            name: fold(event[own]) if isinstance(event[own], str) else event[own]
-            for own, name in self._folded.items()
-            if own in event
+            name: _derived(name, event[own]) for name, own in self._derived.items() if own in event
         }
         return {**event, **found}
 
     def one(self, event: Mapping[str, Any], into: OneEvent) -> bool:
         """Encode a checked event by itself, if that is possible: whether it was."""
         self._objects.look((event,))
-        if self._folded:
-            event = self.with_folded(dict(event))
+        if self._derived:
+            event = self.with_derived(dict(event))
         return into.take(event, self._numbers)
 
     def _encoded(
@@ -129,8 +127,8 @@ class Encoder:
         dicts.
         """
         self._objects.look(events)
-        if self._folded:
-            events = [self.with_folded(event) for event in events]
+        if self._derived:
+            events = [self.with_derived(event) for event in events]
         sizes = np.fromiter(map(len, events), np.int64, len(events))
         total = int(sizes.sum())
         names = np.fromiter(
@@ -211,6 +209,12 @@ def encode(
 ) -> EventBatch:
     """Encode mappings for the names of a filter table; for many batches, keep an ``Encoder``."""
     return Encoder(names, limits).events(events)
+
+
+def _derived(name: str, value: Any) -> Any:
+    if is_null_name(name):
+        return True if value is None else None
+    return fold(value) if isinstance(value, str) else value
 
 
 def _bits(kinds: Bytes, values: NDArray[np.object_]) -> tuple[Bytes, Int64, list[str]]:

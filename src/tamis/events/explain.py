@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -16,9 +16,17 @@ from tamis.core.errors import SubscriptionId
 from tamis.core.index.matchset import Explanation
 from tamis.events import model as at
 from tamis.events.checks import Value, objects_of
-from tamis.events.engines.reference import Constraint, constraint_of
+from tamis.events.engines.reference import (
+    Constraint,
+    Literals,
+    clauses_of,
+    constraint_of,
+    constraints_in,
+    constraints_of,
+    holds,
+)
 from tamis.events.model import FilterTable
-from tamis.language.constraints import print_constant, print_name, unfolded_name
+from tamis.language.constraints import plain_name, print_clause, print_constraint, print_name
 
 _TRUTHS = ("false", "true")
 _PAIRS_MAX = 30
@@ -37,18 +45,19 @@ def explain(
         if (value := event.get(name)) is not None
     }
     for filter in np.flatnonzero(table.subscriptions == subscription).tolist():
-        numbers = range(*table.starts[filter : filter + 2].tolist())
-        constraints = [constraint_of(table, number) for number in numbers]
-        texts = [_written(table, one) for one in constraints]
-        truths = [one.holds(attributes) for one in constraints]
+        parts = _parts(table, filter)
+        texts = [_part(table, part) for part in parts]
+        truths = [holds(part, attributes) for part in parts]
         matched |= all(truths)
         lines.append(f"  {_TRUTHS[all(truths)]}: {' and '.join(texts) or 'every event'}")
         width = max(map(len, texts), default=0)
-        for constraint, text, holds in zip(constraints, texts, truths, strict=True):
-            name = unfolded_name(table.names[constraint.name])
-            found = _shown(event.get(name)) if name in event else _missing(name, event)
-            lines.append(f"    {text:<{width}}  found: {found}{'' if holds else '  ← fails here'}")
-            if not holds:
+        for part, text, is_true in zip(parts, texts, truths, strict=True):
+            numbers = dict.fromkeys(one.name for one in constraints_in(part))
+            names = list(dict.fromkeys(plain_name(table.names[number]) for number in numbers))
+            found = ", ".join(_found(name, event, len(names) > 1) for name in names)
+            fails = "" if is_true else "  ← fails here"
+            lines.append(f"    {text:<{width}}  found: {found}{fails}")
+            if not is_true:
                 break
     return Explanation(matched, (f"{_TRUTHS[matched]}: {id}", *lines))
 
@@ -61,23 +70,34 @@ def written(table: FilterTable, subscription: int) -> str:
     'a = 1 and not_b exists or c in (1, 2)'
     """
     filters = np.flatnonzero(table.subscriptions == subscription).tolist()
-    numbers = [range(*table.starts[filter : filter + 2].tolist()) for filter in filters]
-    every = [[_written(table, constraint_of(table, n)) for n in own] for own in numbers]
-    return " or ".join(map(" and ".join, every))
+    every = [_parts(table, filter) for filter in filters]
+    return " or ".join(" and ".join(_part(table, part) for part in parts) for parts in every)
+
+
+def _parts(table: FilterTable, filter: int) -> list[Constraint | Literals]:
+    """The constraints and the clauses of a filter."""
+    return [*constraints_of(table, filter), *clauses_of(table, filter)]
+
+
+def _part(table: FilterTable, part: Constraint | Literals) -> str:
+    if isinstance(part, Constraint):
+        return _written(table, part)
+    return print_clause([([_written(table, one) for one in own], no) for own, no in part])
 
 
 def _written(table: FilterTable, one: Constraint) -> str:
-    name = table.names[one.name]
-    constant = partial(_constant, name)
-    if one.operator == "exists":
-        return f"{print_name(name)} exists"
-    if one.operator == "in":
-        return f"{print_name(name)} in ({', '.join(map(constant, one.constant))})"
-    return f"{print_name(name)} {one.operator} {constant(one.constant)}"
+    return print_constraint(table.names[one.name], one.operator, _text(one.constant), _cut)
 
 
-def _constant(name: str, value: Any) -> str:
-    return _cut(print_constant(name, value.decode() if isinstance(value, bytes) else value))
+def _text(constant: Any) -> Any:
+    if isinstance(constant, list):
+        return [_text(item) for item in constant]
+    return constant.decode() if isinstance(constant, bytes) else constant
+
+
+def _found(name: str, event: Mapping[str, Value], is_named: bool) -> str:
+    found = _shown(event.get(name)) if name in event else _missing(name, event)
+    return f"{print_name(name)} {found}" if is_named else found
 
 
 def _shown(value: Value | None) -> str:
@@ -144,9 +164,12 @@ def contradictions(table: FilterTable) -> dict[int, str]:
 def _suspects(table: FilterTable) -> Int64:
     """The filters with several constraints on a name, or with one that nothing satisfies."""
     names = len(table.names) or 1
-    owners = np.repeat(np.arange(table.filters), np.diff(table.starts))
-    pairs, counts = np.unique(owners * np.int64(names) + table.constraint_names, return_counts=True)
-    less = np.flatnonzero((table.operators == at.LT) & (table.kinds == at.STRING))
+    sizes = np.diff(table.starts[: table.filters + 1])
+    owners = np.repeat(np.arange(table.filters), sizes)
+    own = table.constraint_names[: len(owners)]
+    pairs, counts = np.unique(owners * np.int64(names) + own, return_counts=True)
+    is_less = (table.operators == at.LT) & (table.kinds == at.STRING)
+    less = np.flatnonzero(is_less[: len(owners)])
     strings = table.values[less]
     is_empty = table.string_starts[strings + 1] == table.string_starts[strings]
     return distinct(np.concatenate([pairs[counts > 1] // names, owners[less[is_empty]]]))

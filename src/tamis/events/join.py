@@ -15,6 +15,7 @@ from tamis.events import model as at
 from tamis.events.model import ARRAY_TYPES, FilterTable, packed
 
 _TYPES = ARRAY_TYPES[FilterTable]
+_OF_CONSTRAINTS = ("constraint_names", "operators", "kinds", "values")
 
 
 class TableJoiner:
@@ -35,15 +36,18 @@ class TableJoiner:
         self._strings: dict[bytes, int] = {}
         # The columns of the table, in parts; those that say where lists begin have their lengths.
         self._parts: dict[str, list[NDArray[Any]]] = {n: [np.zeros(0, _TYPES[n])] for n in _TYPES}
-        self._subscriptions = self._lists = 0
+        self._behind = {name: list(parts) for name, parts in self._parts.items()}  # of conditions
+        self._subscriptions = self._lists = self._conditions = 0
 
     def add(self, table: FilterTable, kept: Int64, interfaces: Int64) -> None:
         """Add some subscriptions of a table, by their numbers, which ascend; and interfaces."""
         is_kept = np.zeros(len(table.interfaces), np.bool_)
         is_kept[kept] = True
         filters = np.flatnonzero(is_kept[table.subscriptions])
-        sizes = np.diff(table.starts)[filters]
-        own = flat_indices(table.starts[filters], sizes)
+        clauses, conditions = self._clauses_of(table, filters)
+        rows = np.concatenate([filters, table.filters + conditions])
+        sizes = np.diff(table.starts)[rows]
+        own = flat_indices(table.starts[rows], sizes)
         numbers = np.cumsum(is_kept) - 1 + self._subscriptions
         operators, kinds, values = table.operators[own], table.kinds[own], table.values[own]
         is_list = operators == at.IN
@@ -68,11 +72,34 @@ class TableJoiner:
             "list_values": item_values,
             "subscriptions": numbers[table.subscriptions[filters]],
             "interfaces": interfaces,
+            **clauses,
         }
+        of_filters = dict.fromkeys(_OF_CONSTRAINTS, int(sizes[: len(filters)].sum()))
+        of_filters["starts"] = len(filters)
         for name, column in columns.items():
-            self._parts[name].append(column)
+            first = of_filters.get(name, len(column))
+            self._parts[name].append(column[:first])
+            self._behind[name].append(column[first:])
+        self._conditions += len(conditions)
         self._subscriptions += len(kept)
         self._lists += len(used)
+
+    def _clauses_of(
+        self, table: FilterTable, filters: Int64
+    ) -> tuple[dict[str, NDArray[Any]], Int64]:
+        """The columns of the clauses of some filters; and the conditions that these have."""
+        if not table.conditions:
+            none = np.zeros(0, np.int64)
+            counts = np.zeros(len(filters), np.int64)
+            return {"clause_starts": counts, "literal_starts": none, "literals": none}, none
+        counts = np.diff(table.clause_starts)[filters]
+        clauses = flat_indices(table.clause_starts[filters], counts)
+        sizes = np.diff(table.literal_starts)[clauses]
+        literals = table.literals[flat_indices(table.literal_starts[clauses], sizes)]
+        conditions, indices = np.unique(literals.astype(np.int64) >> 1, return_inverse=True)
+        numbered = 2 * (indices + self._conditions) + (literals & 1)
+        own = {"clause_starts": counts, "literal_starts": sizes, "literals": numbered}
+        return own, conditions
 
     def _names_of(self, table: FilterTable, names: Int32) -> Int32:
         numbers = np.zeros(len(table.names), np.int32)
@@ -92,9 +119,14 @@ class TableJoiner:
     def table(self) -> FilterTable:
         """All that was added."""
         columns: dict[str, Any] = {
-            name: np.concatenate(parts, dtype=_TYPES[name]) for name, parts in self._parts.items()
+            name: np.concatenate([*parts, *self._behind[name]], dtype=_TYPES[name])
+            for name, parts in self._parts.items()
         }
-        columns |= {name: starts_of(columns[name]) for name in ("starts", "list_starts")}
+        if not self._conditions:
+            del columns["clause_starts"], columns["literal_starts"], columns["literals"]
+        for name in ("starts", "list_starts", "clause_starts", "literal_starts"):
+            if name in columns:
+                columns[name] = starts_of(columns[name])
         columns["string_starts"], columns["string_bytes"] = packed(self._strings)
         count = int(columns["interfaces"].max(initial=-1)) + 1
         return FilterTable(tuple(self._names), interface_count=count, **columns).frozen()

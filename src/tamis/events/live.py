@@ -25,11 +25,11 @@ from tamis.events.matcher import CompiledEventMatcher, EventSnapshot, MatchesEve
 from tamis.events.model import ARRAY_TYPES, FilterTable, checked_table
 from tamis.events.segmented import names_left
 from tamis.events.subscriptions import EventSubscription, EventSubscriptions
-from tamis.language.constraints import parse_filters
 from tamis.language.entries import SubscriptionItems
+from tamis.language.events import parse_filters
 
 _Segments = Sequence[Segment[CompiledEventMatcher]]
-_KIND, _VERSION = "events", 1
+_KIND, _VERSION = "events", 2
 _OF_INTERFACES = ("interface_id_bytes", "interface_id_bounds")
 
 

@@ -166,7 +166,7 @@ class MatchesEvents:
 
                 table = segment.compiled.subscriptions.table
                 encoder = compiled.encoder
-                return explain(table, number, id, encoder.with_folded(encoder.checked(event)))
+                return explain(table, number, id, encoder.with_derived(encoder.checked(event)))
         raise UnknownSubscription(id=id)
 
 
@@ -329,7 +329,7 @@ def compile_events(
 
     An expression is constraints on attributes, joined with ``and``, ``or`` and parentheses:
     ``name = value``, ``!= < <= > >=``, ``name prefix "…"``, ``suffix``, ``contains``, ``name in
-    (…, …)``, ``name exists``. See docs/events.md, or :mod:`tamis.language.constraints`.
+    (…, …)``, ``name exists``. See docs/events.md, or :mod:`tamis.language.events`.
 
     Args:
         subscriptions: id → expression, or pairs; the path of a file of such lines; or

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Bytes, Int32, Int64, dtype_of, freeze, starts_of
 from tamis.core.errors import EventError, UsageError
 from tamis.core.kernel.check import are_starts, are_within, is_sorted
-from tamis.language.constraints import Constant, Constraint, constraint_key
+from tamis.language.constraints import Clause, Constant, Constraint, constraint_key
 
 INTEGER, FLOAT, STRING, BOOLEAN = range(4)
 """Kinds of values."""
@@ -46,15 +46,23 @@ By = Literal["filter", "subscription", "interface"]
 """The owner to report where a filter matches: itself, its subscription, or its interface."""
 
 
+_NO_STARTS, _ONE_START = np.zeros(0, np.int64), np.zeros(1, np.int64)
+_NO_LITERALS = np.zeros(0, np.int32)
+freeze(_NO_STARTS, _ONE_START, _NO_LITERALS)
+
+
 class FilterTable(NamedTuple):
     """Filters, conjunctions of constraints: what every engine compiles.
 
-    A subscription is true of an event if one of its filters matches, and a filter matches if all of
-    its constraints are satisfied; one without constraints matches every event.
+    A subscription is true of an event if one of its filters matches. A filter matches if all of its
+    constraints are satisfied, and one literal of each of its clauses is true; one without
+    constraints and clauses matches every event. A literal says that a *condition* holds, or does
+    not. Conditions are conjunctions of constraints, as filters are, and behind these.
     """
 
     names: tuple[str, ...]  # of attributes, each once; they are called by their numbers
-    starts: Int64  # [f + 1]; the constraints of filter i are those from starts[i] to starts[i + 1]
+    starts: Int64  # [f + c + 1]; the constraints of filter i are those from starts[i] to
+    # starts[i + 1]; so are those of condition i - f
     constraint_names: Int32
     operators: Bytes
     kinds: Bytes  # of the constant; of ``in``, of its first item; of ``exists``, 0
@@ -67,11 +75,40 @@ class FilterTable(NamedTuple):
     subscriptions: Int32  # [f]; the subscription that each filter is of; they ascend
     interfaces: Int32  # [subscriptions]; the interface of each
     interface_count: int
+    clause_starts: Int64 = _NO_STARTS  # [f + 1]; the clauses of each filter; or [0], of none
+    literal_starts: Int64 = _ONE_START  # [clauses + 1]
+    literals: Int32 = _NO_LITERALS  # 2 * condition + 1 if it does not hold
 
     @property
     def filters(self) -> int:
         """The number of filters."""
-        return len(self.starts) - 1
+        return len(self.subscriptions)
+
+    @property
+    def conditions(self) -> int:
+        """The number of conditions."""
+        return len(self.starts) - 1 - self.filters
+
+    def without_clauses(self) -> FilterTable:
+        """The same without clauses: engines look for conditions as for filters.
+
+        Each condition has a subscription and an interface of its own, the last ones.
+        """
+        if not self.conditions:
+            return self
+        own = np.arange(self.conditions, dtype=np.int32)
+        subscriptions, interfaces = (
+            own + np.int32(len(self.interfaces)),
+            own + np.int32(self.interface_count),
+        )
+        return self._replace(
+            subscriptions=np.concatenate([self.subscriptions, subscriptions]),
+            interfaces=np.concatenate([self.interfaces, interfaces]),
+            interface_count=self.interface_count + self.conditions,
+            clause_starts=_NO_STARTS,
+            literal_starts=_ONE_START,
+            literals=_NO_LITERALS,
+        ).frozen()
 
     def frozen(self) -> FilterTable:
         """The same, its arrays made read-only."""
@@ -178,24 +215,46 @@ class TableBuilder:
         self._list_values = array("q")
         self._constraints = array("i")
         self._starts = array("q", [0])
+        self._clauses: dict[tuple[int, ...], int] = {}  # by literals
+        self._conditions: dict[tuple[int, ...], int] = {}  # of codes
+        self._clause_starts = array("q", [0])
+        self._used_clauses = array("q")
         self._subscriptions = array("i")
         self._interfaces = array("i")
 
-    def add(self, filters: Iterable[Iterable[Constraint]], interface: int = 0) -> None:
+    def add(self, filters: Iterable[Iterable[Constraint | Clause]], interface: int = 0) -> None:
         """Add a subscription, a disjunction of filters."""
         self.add_codes((map(self.code, filter) for filter in filters), interface)
 
     def add_codes(self, filters: Iterable[Iterable[int]], interface: int = 0) -> None:
-        """Add a subscription whose constraints are given by their codes."""
+        """Add a subscription whose constraints and clauses are given by their codes."""
         number = len(self._interfaces)
         self._interfaces.append(interface)
         for filter in filters:
-            self._constraints.extend(filter)
+            for code in filter:
+                if code >= 0:
+                    self._constraints.append(code)
+                else:
+                    self._used_clauses.append(~code)
             self._starts.append(len(self._constraints))
+            self._clause_starts.append(len(self._used_clauses))
             self._subscriptions.append(number)
 
-    def code(self, constraint: Constraint) -> int:
-        """The code of a constraint."""
+    def code(self, part: Constraint | Clause) -> int:
+        """The code of a constraint; of a clause, which is negative."""
+        if isinstance(part, Clause):
+            return ~self._clauses.setdefault(self._literals(part), len(self._clauses))
+        return self._code(part)
+
+    def _literals(self, clause: Clause) -> tuple[int, ...]:
+        found = []
+        for constraints, is_negated in clause.literals:
+            codes = tuple(sorted(map(self._code, constraints)))
+            condition = self._conditions.setdefault(codes, len(self._conditions))
+            found.append(2 * condition + is_negated)
+        return tuple(sorted(set(found)))
+
+    def _code(self, constraint: Constraint) -> int:
         name, operator, constant = constraint
         key = constraint_key(constraint)
         code = self._codes.get(key)
@@ -226,10 +285,15 @@ class TableBuilder:
     def freeze(self) -> FilterTable:
         """The arrays, read-only."""
         string_starts, string_bytes = packed(text.encode() for text in self._strings)
-        pool = np.array(self._pool, np.int64).reshape(-1, 4)[np.array(self._constraints, np.int32)]
+        conditions = [np.array(codes, np.int32) for codes in self._conditions]
+        codes = np.concatenate([np.array(self._constraints, np.int32), *conditions])
+        ends = len(self._constraints) + starts_of(list(map(len, conditions)))[1:]
+        pool = np.array(self._pool, np.int64).reshape(-1, 4)[codes]
+        literals = list(self._clauses)
+        used = [literals[clause] for clause in self._used_clauses]
         return FilterTable(
             names=tuple(self._names),
-            starts=np.array(self._starts, np.int64),
+            starts=np.concatenate([np.array(self._starts, np.int64), ends]),
             constraint_names=pool[:, 0].astype(np.int32),
             operators=pool[:, 1].astype(np.uint8),
             kinds=pool[:, 2].astype(np.uint8),
@@ -242,6 +306,9 @@ class TableBuilder:
             subscriptions=np.array(self._subscriptions, np.int32),
             interfaces=np.array(self._interfaces, np.int32),
             interface_count=max(self._interfaces, default=-1) + 1,
+            clause_starts=np.array(self._clause_starts, np.int64) if used else _NO_STARTS,
+            literal_starts=starts_of(list(map(len, used))),
+            literals=np.array([literal for clause in used for literal in clause], np.int32),
         ).frozen()
 
 
@@ -334,7 +401,9 @@ def _table_invariants(table: FilterTable) -> Iterator[_Invariant]:
     yield _counts("operators", operators, len(OPERATORS))
     yield _counts("interfaces", table.interfaces, count)
     yield _counts("subscriptions", table.subscriptions, len(table.interfaces))
-    yield len(table.subscriptions) == table.filters, "subscriptions", "is not one a filter"
+    has_clauses = len(table.literal_starts) > 1
+    is_one_each = table.conditions == 0 or (has_clauses and table.conditions > 0)
+    yield is_one_each, "subscriptions", "is not one a filter"
     yield is_sorted(table.subscriptions), "subscriptions", "does not ascend"
     yield _counts("kinds", kinds, BOOLEAN + 1)
     orders = operators[(kinds == BOOLEAN) & (operators >= LT)]
@@ -346,6 +415,17 @@ def _table_invariants(table: FilterTable) -> Iterator[_Invariant]:
     yield from _value_invariants("values", kinds[plain], values[plain], table)
     yield from _value_invariants("list_values", table.list_kinds, table.list_values, table)
     yield from _list_invariants(table)
+    yield from _clause_invariants(table)
+
+
+def _clause_invariants(table: FilterTable) -> Iterator[_Invariant]:
+    clauses = len(table.literal_starts) - 1
+    is_one_each = len(table.clause_starts) == (table.filters + 1 if clauses else 0)
+    yield is_one_each, "clause_starts", "is not one more than filters, or 0 without clauses"
+    if clauses:
+        yield _leads("clause_starts", table.clause_starts, table.literal_starts[1:])
+    yield _leads("literal_starts", table.literal_starts, table.literals)
+    yield _counts("literals", table.literals, 2 * table.conditions)
 
 
 def _batch_invariants(batch: EventBatch, names: int) -> Iterator[_Invariant]:

@@ -27,7 +27,7 @@ from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents.source import MAGIC, gunzipped, raw_chunks
 from tamis.events.checks import Part, checked, duplicate
-from tamis.events.kernels import BLANK, ODD, join_lines
+from tamis.events.kernels.values import BLANK, ODD, join_lines
 
 Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]
 """What lines may be read from. Sources that begin as gzip does are decompressed."""

@@ -13,6 +13,7 @@ from tamis.core.index.columns import Ids
 from tamis.core.index.matches import Listing, Subscribers
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment, SnapshotIds
+from tamis.events.clauses import ClauseSearcher
 from tamis.events.encode import Encoder, OneEvent
 from tamis.events.join import InterfaceNumbers
 from tamis.events.model import By, EventBatch, FilterTable, Owners
@@ -26,7 +27,8 @@ class EventProgram:
     def __init__(self, subscriptions: EventSubscriptions, engine: Engine) -> None:
         self.subscriptions = subscriptions
         self._engine = engine
-        self._program = engine.compile(subscriptions.table)
+        self._table = subscriptions.table.without_clauses()
+        self._program = engine.compile(self._table)
         self._owners: dict[By, Owners] = {}
         self._idle: dict[By, list[Searcher]] = {by: [] for by in get_args(By)}
 
@@ -53,9 +55,13 @@ class EventProgram:
         try:
             return self._idle[by].pop()
         except IndexError:
+            table = self.subscriptions.table
             if by not in self._owners:
-                self._owners[by] = self.subscriptions.table.owners(by)
-            return self._engine.searcher(self._program, self._owners[by], 1)
+                self._owners[by] = table.owners(by)
+            if not table.conditions:
+                return self._engine.searcher(self._program, self._owners[by], 1)
+            every = self._engine.searcher(self._program, self._table.owners("filter"), 1)
+            return ClauseSearcher(every, table, self._owners[by])
 
     def put_back(self, searcher: Searcher, by: By) -> None:
         """Have a searcher used again."""
@@ -180,8 +186,10 @@ def names_left(segment: Segment[Any]) -> Sequence[str]:
     table: FilterTable = segment.compiled.subscriptions.table
     if segment.is_removed is None:
         return table.names
-    is_left = np.repeat(~segment.is_removed[table.subscriptions], np.diff(table.starts))
-    used = np.bincount(table.constraint_names[is_left], minlength=len(table.names))
+    is_left = np.ones(table.filters + table.conditions, np.bool_)
+    is_left[: table.filters] = ~segment.is_removed[table.subscriptions]
+    of_left = np.repeat(is_left, np.diff(table.starts))
+    used = np.bincount(table.constraint_names[of_left], minlength=len(table.names))
     return [table.names[number] for number in np.flatnonzero(used).tolist()]
 
 

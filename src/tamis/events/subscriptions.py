@@ -24,8 +24,9 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.join import InterfaceNumbers, TableJoiner
 from tamis.events.model import FilterTable, TableBuilder, checked_table
-from tamis.language.constraints import KEYWORDS, Constraint, parse_filters
+from tamis.language.constraints import KEYWORDS, Filter
 from tamis.language.entries import Entries, SubscriptionItems, bad_ids, given_entries
+from tamis.language.events import parse_filters
 
 _PLAIN = lazy_pattern(
     r"""([A-Za-z_](?:[A-Za-z0-9_.:-]*[A-Za-z0-9_])?)\ *
@@ -37,7 +38,7 @@ _PLAIN = lazy_pattern(
 _CACHED_MAX = 1 << 18
 """The texts of constraints that are cached, at most."""
 
-Filters = Sequence[Sequence[Constraint]]
+Filters = Sequence[Filter]
 """A disjunction of filters, as they are parsed."""
 
 
@@ -75,7 +76,7 @@ class EventSubscriptions:
 
     Args:
         items: id → expression, (id, expression) pairs, or the :class:`pathlib.Path` of a file, as
-            for :meth:`from_file`; see :mod:`tamis.language.constraints`. Ids are str or int and
+            for :meth:`from_file`; see :mod:`tamis.language.events`. Ids are str or int and
             keep their type.
         interfaces: the interface of each id; None makes an interface of each subscription.
         skip_bad: leave bad subscriptions out and keep their errors in ``errors``.

@@ -86,8 +86,8 @@ class Analyzer:
         if not with_hint:
             raise refusal from None
         # Only refusals need these, and they take 8 ms.
-        from tamis.language.constraints import is_filter  # noqa: PLC0415
         from tamis.language.equivalents import equivalent  # noqa: PLC0415
+        from tamis.language.events import is_filter  # noqa: PLC0415
 
         if is_filter(self.text):
             hint: str | None = FOR_EVENTS

@@ -1,38 +1,12 @@
-r"""What a subscription of events may say, and what it means: a disjunction of filters.
-
-::
-
-    disjunction = conjunction ("or" conjunction)*
-    conjunction = term ("and" term)*
-    term        = "(" disjunction ")" | constraint
-    constraint  = name ("=" | "!=" | "<" | "<=" | ">" | ">=") value
-                | name ("prefix" | "suffix" | "contains") string
-                | name "in" "(" value ("," value)* ")"
-                | name "between" value "and" value
-                | name "exists"
-    name        = letters, digits and _, with . : - inside (no digit first); or any text in `…`
-    value       = string | number | "true" | "false"
-    string      = JSON's; or the same in single quotes; with i before it, case does not matter
-    number      = JSON's: an integer within 64 bits, or a float
-
-A *filter* is a conjunction of constraints; any expression is a disjunction of those, which is what
-:func:`parse_filters` makes of it.
-"""
+"""Constraints of events, what filters have of them, and how they are written."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from itertools import chain, product
-from typing import NamedTuple, NoReturn
-
-from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
-from tamis.core.lazy import lazy_pattern
-from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.language.grammar import Token
+from typing import Any, NamedTuple
 
 Constant = str | int | float | bool
 """What a constraint compares with."""
@@ -52,63 +26,28 @@ class Constraint(NamedTuple):
     constant: Constant | tuple[Constant, ...] | None = None
 
 
-Filter = tuple[Constraint, ...]
-"""A conjunction."""
+class Literal(NamedTuple):
+    """Some constraints hold together; or, negated, not all of them do."""
 
-_JOINS = ("and", "or", ")")
-_SAME = ("=", "!=")
-_ORDER = ("<", "<=", ">", ">=")
-_PARTS = ("prefix", "suffix", "contains")
-KEYWORDS = frozenset(
-    [*_PARTS, "and", "or", "not", "in", "exists", "between", "true", "false", "null"]
-)
-_OPERATORS = "= != < <= > >= prefix suffix contains in between exists"
-_SHOWN_MAX = 40
-_INT64 = range(-(1 << 63), 1 << 63)
-
-_NAME = r"[^\W\d](?:[\w.:-]*\w)?"
-_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])"
-_TOKEN = lazy_pattern(
-    rf"""[ \t\r\n]*(?:
-        (?P<string>i?"(?:[^"\\]|\\.)*"|i?'(?:[^'\\]|\\.)*')
-      | (?P<quoted>`(?:[^`]|``)*`)
-      | (?P<number>{_NUMBER})
-      | (?P<symbol><=|>=|!=|==|<>|&&|\|\||[=<>!(),])
-      | (?P<word>{_NAME})
-      | (?P<end>\Z)
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-_COMPARED_NAME = lazy_pattern(r"[\s(]*[^\W\d][\w.-]*\s*[=!<>]")
-_APART = " \t\r\n=!<>()\"'`,~&|"
-_ODD = r"[^\s=!<>()\"'`,~&|]"
-_ODD_NAME = lazy_pattern(rf"[\w.:-]*(?![\w.:-])({_ODD}){_ODD}*\w{_ODD}*")
-"""What is a name only in backquotes, between characters that stand apart; and why."""
-_ABSENT = "whether an attribute is missing or null cannot be asked"
-_INSTEAD = dict(
-    pair.split("→")
-    for pair in "==→= <>→!= &&→and ||→or ≥→>= ≤→<= ≠→!= True→true TRUE→true False→false "
-    "FALSE→false startswith→prefix starts→prefix endswith→suffix ends→suffix".split()
-)
-_PATTERNS = "there are no patterns: prefix, suffix and contains look for a string, case and all"
-_HINTS = {
-    **{word: f"write {instead}" for word, instead in _INSTEAD.items()},
-    **dict.fromkeys(("~", "matches", "like", "ilike"), _PATTERNS),
-    **dict.fromkeys(("null", "None"), _ABSENT),
-    **dict.fromkeys("“”", "write plain quotes"),
-    **dict.fromkeys(
-        ("not", "!"), f"there is no not: write the opposite of what is in it; {_ABSENT}"
-    ),
-    "NaN": "no constant can be NaN",
-    "Infinity": "no constant can be infinite",
-    "#": "comments are lines of their own",
-    "/": "XPath is for documents: use tamis.compile, or tamis match; a name with / is written in "
-    "backquotes",
-    "is": "write =; or exists, for what is there and not null",
-}
+    constraints: tuple[Constraint, ...]
+    is_negated: bool
 
 
-_FOLDED = "\0"
+class Clause(NamedTuple):
+    """One of the literals is true."""
+
+    literals: tuple[Literal, ...]
+
+
+Filter = tuple[Constraint | Clause, ...]
+"""A conjunction: its constraints, and behind them its clauses."""
+
+KEYWORDS = frozenset("prefix suffix contains and or not in exists between true false null".split())
+
+NAME = r"[^\W\d](?:[\w.:-]*\w)?"
+"""What is a name without backquotes, but for the words of the language."""
+
+_FOLDED, _NULL = "\0", "\1"
 
 
 def folded_name(name: str) -> str:
@@ -116,9 +55,19 @@ def folded_name(name: str) -> str:
     return _FOLDED + name
 
 
-def unfolded_name(name: str) -> str:
-    """The attribute whose strings a name has, folded or not."""
-    return name.removeprefix(_FOLDED)
+def null_name(name: str) -> str:
+    """The name that exists where an attribute is null."""
+    return _NULL + name
+
+
+def is_null_name(name: str) -> bool:
+    """Whether a name is one of ``null_name``."""
+    return name.startswith(_NULL)
+
+
+def plain_name(name: str) -> str:
+    """The attribute that a name is about."""
+    return name[1:] if name.startswith((_FOLDED, _NULL)) else name
 
 
 @cache
@@ -136,313 +85,14 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else "".join(map(_folded_character, text))
 
 
-def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Filter, ...]:
-    """The filters that an expression is a disjunction of, each once; so with their constraints.
-
-    ``in`` with values of several kinds becomes one for each kind. Errors are a
-    ``SubscriptionSyntaxError``, with the place, or a ``SubscriptionLimitError``.
-
-    >>> for filter in parse_filters('area = "a1" and (temp > 30 or wind > 20.5)'):
-    ...     print(filter[0], filter[1][1:])
-    Constraint(name='area', operator='=', constant='a1') ('>', 30)
-    Constraint(name='area', operator='=', constant='a1') ('>', 20.5)
-    """
-    if len(expression) > limits.subscription_chars:
-        has = f"the expression has {len(expression):,} characters"
-        limit = f"the limit is {limits.subscription_chars:,} (subscription_chars)"
-        raise SubscriptionLimitError(f"{has}: {limit}")
-    return _Parser(expression, limits).parse()
-
-
-def is_filter(expression: str, limits: Limits = DEFAULT_LIMITS) -> bool:
-    """Whether an expression is one about events.
-
-    >>> is_filter("area prefix 'x'"), is_filter("temp > 30"), is_filter("/area")
-    (True, True, False)
-    """
-    try:
-        parse_filters(expression, limits)
-    except SubscriptionError:
-        return False
-    return True
-
-
-def reads_as_xpath(expression: str, limits: Limits = DEFAULT_LIMITS) -> bool:
-    """Whether a valid XPath expression was most likely meant for events.
-
-    It compares names with constants, and has no step: as XPath it is about root elements.
-
-    >>> reads_as_xpath("a = 1 and b > 2"), reads_as_xpath("a = 1 and @b > 2")
-    (True, False)
-    """
-    if _COMPARED_NAME.match(expression) is None or not is_filter(expression, limits):
-        return False
-    names = (each.name for filter in parse_filters(expression, limits) for each in filter)
-    return not any(":" in name for name in names)
-
-
-def is_folded(token: Token) -> bool:
-    """Whether a string is written with an i before it."""
-    return token.kind == "string" and token.text[0] == "i"
-
-
-_Codes = tuple[int, ...]
-"""A filter while it is read: the numbers of its constraints, each once."""
-
-
-class _Parser:
-    """Reads one expression; each part of it becomes its filters."""
-
-    def __init__(self, expression: str, limits: Limits) -> None:
-        self.text = expression
-        self.limits = limits
-        self.count = 0  # of constraints, as they are written
-        self.codes: dict[tuple[object, ...], int] = {}
-        self.constraints: list[Constraint] = []
-        self.token = Token("end", "", 0)
-        self._position = 0
-        self._next()
-
-    def parse(self) -> tuple[Filter, ...]:
-        try:
-            filters = self._disjunction(0)
-        except RecursionError:
-            self._reached("parentheses are nested deeper than Python can follow")
-        if self.token.kind != "end":
-            self._expected("and, or, or the end")
-        return tuple(tuple(self.constraints[code] for code in filter) for filter in filters)
-
-    def _disjunction(self, depth: int) -> Sequence[_Codes]:
-        start = self.token.position
-        found: dict[_Codes, None] = {}
-        while True:
-            found.update(dict.fromkeys(self._conjunction(depth)))
-            self._check_filters(len(found), start)  # one `in` may already be several
-            if not self._takes("or"):
-                return tuple(found)
-
-    def _conjunction(self, depth: int) -> Iterable[_Codes]:
-        start = self.token.position
-        terms = [self._term(depth)]
-        count = len(terms[0])
-        while self._takes("and"):
-            terms.append(self._term(depth))
-            count *= len(terms[-1])
-            self._check_filters(count, start)
-        if len(terms) == 1:
-            return terms[0]
-        return (tuple(dict.fromkeys(chain(*chosen))) for chosen in product(*terms))
-
-    def _term(self, depth: int) -> Sequence[_Codes]:
-        start = self.token.position
-        if not self._takes("("):
-            return [tuple(map(self._code, each)) for each in self._constraint()]
-        if depth == self.limits.subscription_nesting:
-            message = f"parentheses are nested deeper than {depth:,} (subscription_nesting)"
-            self._reached(message, start)
-        found = self._disjunction(depth + 1)
-        if not self._takes(")"):
-            self._expected("and, or, or )")
-        return found
-
-    def _code(self, constraint: Constraint) -> int:
-        code = self.codes.setdefault(constraint_key(constraint), len(self.codes))
-        if code == len(self.constraints):
-            self.constraints.append(constraint)
-        return code
-
-    def _constraint(self) -> list[Filter]:
-        """The filters that the next one is: two constraints, or a disjunction of some."""
-        self.count += 1
-        if self.count > (most := self.limits.subscription_predicates):
-            self._reached(f"there are more than {most:,} constraints (subscription_predicates)")
-        name = self._name()
-        token = self.token
-        operator = token.text
-        if operator in (*_SAME, *_ORDER, *_PARTS):
-            self._next()
-            value, at = self._value("a string" if operator in _PARTS else "a value")
-            if operator in _ORDER and isinstance(value, bool):
-                self._fail("booleans have no order", at, "write = or !=")
-            if is_folded(at) and operator in _ORDER:
-                self._fail("strings without case have no order", at, "leave out the i")
-            if operator in _PARTS and not isinstance(value, str):
-                message = f"{operator} asks for a part of a string, not {_cut(at.text)}"
-                self._fail(message, at, 'write "…"')
-            name = folded_name(name) if is_folded(at) else name
-            return [(Constraint(name, operator, value),)]
-        if self._takes("exists"):
-            return [(Constraint(name, "exists"),)]
-        if self._takes("between"):
-            return [self._between(name)]
-        if self._takes("in"):
-            return [(each,) for each in self._lists(name)]
-        hint = "of a boolean, write = true" if token.kind == "end" or token.text in _JOINS else None
-        self._expected(f"an operator ({_OPERATORS})", hint)
-
-    def _between(self, name: str) -> Filter:
-        """The two constraints of ``between``; both values belong to it."""
-        low, at = self._value("a value")
-        if not self._takes("and"):
-            self._expected("and, and the greatest value", "write between 1 and 2")
-        high, behind = self._value("a value")
-        for value, token in ((low, at), (high, behind)):
-            if isinstance(value, bool) or is_folded(token):
-                self._fail(
-                    "between asks for an order: of numbers, or of strings as they are", token
-                )
-        if isinstance(low, str) != isinstance(high, str):
-            self._fail("both values of between are numbers, or both are strings", behind)
-        return Constraint(name, ">=", low), Constraint(name, "<=", high)
-
-    def _lists(self, name: str) -> Iterable[Constraint]:
-        """The list behind ``in``, which is one for each kind of its values."""
-        if not self._takes("("):
-            self._expected("( and values")
-        kinds: dict[tuple[type, str], dict[Constant, None]] = {}
-        while True:
-            value, at = self._value("a value")
-            kind = float if type(value) is int else type(value)
-            own = folded_name(name) if is_folded(at) else name
-            kinds.setdefault((kind, own), {})[value] = None
-            if self._takes(")"):
-                return (Constraint(own, "in", (*items,)) for (_, own), items in kinds.items())
-            if not self._takes(","):
-                self._expected(", or )")
-
-    def _name(self) -> str:
-        token = self.token
-        if token.kind == "quoted":
-            self._next()
-            if len(token.text) == 2:
-                self._fail("the name is empty", token)
-            return self._encodable(token.text[1:-1].replace("``", "`"), token)
-        if token.kind != "word":
-            hint = "a name is written without quotes, or in backquotes"
-            self._expected("the name of an attribute", hint if token.kind == "string" else None)
-        if token.text in KEYWORDS:
-            hint = _HINTS.get(token.text, f"as a name it is written in backquotes: `{token.text}`")
-            if token.text in ("exists", "in", *_PARTS):
-                hint = f"the name comes first: temp {token.text} …; {hint}"
-            message = f"expected the name of an attribute, found {_cut(token.text)!r}"
-            self._fail(message, token, hint)
-        self._next()
-        return token.text
-
-    def _value(self, expected: str) -> tuple[Constant, Token]:
-        token = self.token
-        value: Constant
-        match token.kind, token.text:
-            case "string", _:
-                value = self._string(token)
-            case "number", _:
-                value = self._number(token)
-            case "word", "true" | "false" as word:
-                value = word == "true"
-            case "word", word if word not in _HINTS:
-                hint = f'a string is written in quotes: "{_cut(word)}"; attributes are not '
-                self._expected(expected, hint + "compared with each other")
-            case _:
-                self._expected(expected)
-        self._next()
-        return value, token
-
-    def _string(self, token: Token) -> str:
-        inner = token.text.removeprefix("i")[1:-1]
-        if token.text[-1] == "'":  # as JSON has it
-            inner = re.sub(r"\\.|\"", _double_quoted, inner, flags=re.DOTALL)
-        try:
-            value: str = json.loads(f'"{inner}"', strict=False)
-        except ValueError:
-            hint = r"write \\ for a backslash itself, \" for a quote, \n, \t, \u00e9"
-            self._fail("a backslash in a string begins one of JSON's escapes", token, hint)
-        value = self._encodable(value, token)
-        return fold(value) if is_folded(token) else value
-
-    def _encodable(self, text: str, token: Token) -> str:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            self._fail("half of a surrogate pair is no character", token)
-        return text
-
-    def _number(self, token: Token) -> int | float:
-        if any(character in token.text for character in ".eE"):
-            value = float(token.text)
-            if math.isinf(value):
-                self._fail("the number is beyond what a 64-bit float can be", token)
-            return value
-        if len(token.text) > 20 or int(token.text) not in _INT64:
-            hint = "as a float it is less precise: 1e19"
-            self._fail("the integer is beyond 64 bits", token, hint)
-        return int(token.text)
-
-    def _takes(self, text: str) -> bool:
-        """Whether the next token is this one, which is passed over then; strings keep quotes."""
-        found = self.token.text == text
-        if found:
-            self._next()
-        return found
-
-    def _next(self) -> None:
-        match = _TOKEN.match(self.text, self._position)
-        if match is None:
-            self._fail_at_character()
-        kind = match.lastgroup or "end"
-        self.token = Token(kind, match[kind], match.start(kind))
-        self._position = match.end()
-
-    def _fail_at_character(self) -> NoReturn:
-        start = self._position
-        while self.text[start] in " \t\r\n":
-            start += 1
-        found = Token("character", self.text[start], start)
-        if found.text in "\"'`":
-            self._fail(f"there is no {found.text} at the end of this", found)
-        first = start
-        while first and self.text[first - 1] not in _APART:
-            first -= 1
-        is_value = self.token.text in (*_SAME, *_ORDER, *_PARTS)
-        name = None if is_value else _ODD_NAME.match(self.text, first)
-        word = re.compile(r"[\w.+-]+").match(self.text, start)
-        if not name and word and (found.text.isdecimal() or found.text in "+-."):
-            example = "as in 5, -5, 0.5 and 5e3; a string is written in quotes"
-            self._fail(f"{_cut(word[0])!r} is no number", found, example)
-        hint = None if name and first < start else _HINTS.get(found.text)
-        if name and hint is None:
-            hint = f"a name with {name[1]} is written in backquotes: `{_cut(name[0])}`"
-        self._fail(f"{found.text!r} has no meaning here", found, hint)
-
-    def _expected(self, what: str, hint: str | None = None) -> NoReturn:
-        token = self.token
-        found = "the end" if token.kind == "end" else repr(_cut(token.text))
-        lower = token.text.lower()
-        if hint is None and token.kind in ("word", "symbol"):
-            hint = _HINTS.get(token.text)
-            if hint is None and token.text != lower and lower in KEYWORDS:
-                hint = f"write {lower}"
-        self._fail(f"expected {what}, found {found}", token, hint)
-
-    def _fail(self, message: str, token: Token, hint: str | None = None) -> NoReturn:
-        raise SubscriptionSyntaxError(message, self.text, token.position, hint)
-
-    def _check_filters(self, count: int, start: int) -> None:
-        most = self.limits.subscription_filters
-        if count > most:
-            has = f"as a disjunction of conjunctions it has {count:,} filters"
-            self._reached(f"{has}: the limit is {most:,} (subscription_filters)", start)
-
-    def _reached(self, message: str, start: int | None = None) -> NoReturn:
-        at = self.token.position if start is None else start
-        raise SubscriptionLimitError(message, self.text, at)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"
-
-
-def _double_quoted(match: re.Match[str]) -> str:
-    return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
+def constraints_in(filter: Filter) -> Iterator[Constraint]:
+    """All constraints of a filter, those of clauses too."""
+    for part in filter:
+        if isinstance(part, Constraint):
+            yield part
+        else:
+            for literal in part.literals:
+                yield from literal.constraints
 
 
 def constraint_key(constraint: Constraint) -> tuple[object, ...]:
@@ -452,33 +102,55 @@ def constraint_key(constraint: Constraint) -> tuple[object, ...]:
     return isinstance(first, bool), constraint
 
 
-def print_filters(filters: Sequence[Sequence[Constraint]]) -> str:
+def print_filters(filters: Sequence[Sequence[Constraint | Clause]]) -> str:
     r"""An expression that means these filters, none of which is empty.
 
     >>> print_filters(parse_filters("a='it' and (`b c` in (1, 2.5) or d exists)"))
     'a = "it" and `b c` in (1, 2.5) or a = "it" and d exists'
+    >>> print_filters(parse_filters("a = 1 and not (b = 2 and c = null)"))
+    'a = 1 and not (b = 2 and c = null)'
     """
     return " or ".join(" and ".join(map(_printed, filter)) for filter in filters)
 
 
+def print_clause(literals: Sequence[tuple[Sequence[str], bool]]) -> str:
+    """A clause, with its constraints written already; and whether each literal is negated."""
+    written = []
+    for constraints, is_negated in literals:
+        text = " and ".join(constraints)
+        is_apart = len(constraints) > 1 and (is_negated or len(literals) > 1)
+        text = f"({text})" if is_apart else text
+        if is_negated and not is_apart and text.endswith(" exists"):
+            written.append(text.removesuffix("exists") + "absent")
+        else:
+            written.append(f"not {text}" if is_negated else text)
+    return f"({' or '.join(written)})" if len(written) > 1 else written[0]
+
+
 def print_name(name: str) -> str:
     """A name as it is written: in backquotes, where it would be read as something else."""
-    name = unfolded_name(name)
-    if re.fullmatch(_NAME, name) is None or name in KEYWORDS:
+    name = plain_name(name)
+    if re.fullmatch(NAME, name) is None or name in KEYWORDS:
         return "`" + name.replace("`", "``") + "`"
     return name
 
 
-def _printed(constraint: Constraint) -> str:
-    name, operator, constant = constraint
-    written = partial(print_constant, constraint.name)
+def _printed(part: Constraint | Clause) -> str:
+    if isinstance(part, Clause):
+        return print_clause([(list(map(_printed, own)), negated) for own, negated in part.literals])
+    return print_constraint(*part)
+
+
+def print_constraint(
+    name: str, operator: str, constant: Any, cut: Callable[[str], str] = str
+) -> str:
+    """A constraint as it is written, its constants cut."""
     if operator == "exists":
-        operand = ""
-    elif isinstance(constant, tuple):
-        operand = f" ({', '.join(map(written, constant))})"
-    else:
-        operand = f" {written(constant)}"
-    return f"{print_name(name)} {operator}{operand}"
+        return f"{print_name(name)} {'= null' if is_null_name(name) else 'exists'}"
+    written = partial(print_constant, name)
+    if isinstance(constant, tuple | list):
+        return f"{print_name(name)} in ({', '.join(cut(written(item)) for item in constant)})"
+    return f"{print_name(name)} {operator} {cut(written(constant))}"
 
 
 def print_constant(name: str, constant: Constant | None) -> str:

@@ -14,8 +14,8 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import SubscriptionError, UnsupportedExpression
 from tamis.core.index.columns import Texts
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.language.constraints import reads_as_xpath
 from tamis.language.entries import BULK_MIN, Entries, bad_ids
+from tamis.language.events import reads_as_xpath
 from tamis.language.lower import Lowering, lowered
 from tamis.language.model import Constant, Query
 from tamis.language.table import NO_QUERIES, QueryTable

@@ -57,7 +57,7 @@ def _syntax(text: str, limits: Limits) -> Syntax:
     try:
         return parse_syntax(text, limits)
     except SubscriptionSyntaxError as error:
-        from tamis.language.constraints import is_filter  # noqa: PLC0415 - for a message
+        from tamis.language.events import is_filter  # noqa: PLC0415 - for a message
 
         if not is_filter(text, limits):
             raise

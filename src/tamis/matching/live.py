@@ -20,7 +20,7 @@ from tamis.core.index.segments import Segment
 from tamis.core.index.store import read_texts
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Projection
-from tamis.language.constraints import reads_as_xpath
+from tamis.language.events import reads_as_xpath
 from tamis.language.model import Constant
 from tamis.language.subscriptions import Subscription, SubscriptionItems, Subscriptions, Unsupported
 from tamis.matching.batches import BatchMatcher

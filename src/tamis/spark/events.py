@@ -29,7 +29,7 @@ from tamis.events.matcher import CompiledEventMatcher
 from tamis.events.matches import EventMatches
 from tamis.events.model import ARRAY_TYPES, By, FilterTable
 from tamis.events.subscriptions import EventSubscriptions
-from tamis.language.constraints import unfolded_name
+from tamis.language.constraints import plain_name
 from tamis.language.entries import SubscriptionItems
 from tamis.spark.program import PickledArtifact, given_items, id_type
 from tamis.spark.rows import (
@@ -126,7 +126,7 @@ def match_events(
     kept = tuple(fields) if keep is None else tuple(keep)
     check_columns(fields, columns or [], kept)
     given = event_subscriptions(subscriptions, interfaces)
-    names = list(dict.fromkeys(map(unfolded_name, given.table.names)))
+    names = list(dict.fromkeys(map(plain_name, given.table.names)))
     attributes = _attributes(fields, columns, names)
     program = EventArtifact.of(given)
     ids = given.ids if by == "subscription" else given.interface_ids

@@ -36,7 +36,8 @@ from tamis.transform.templates import Attributes, Templates
 
 _BYTE_ESCAPES = [(bytes([code]), escape.encode()) for code, escape in IN_VALUE.items()]
 _OUTPUT, _TOGETHER = 1 << 16, 1 << 10
-"""So many bytes, or messages, are written together."""
+"""So many bytes, or messages, are written together, at most."""
+_BYTES_MAX = 1 << 62
 _POOL_MAX = 1 << 24
 """Of replies, in bytes. Copies of elements in each other may be much longer than a document."""
 
@@ -67,9 +68,9 @@ class Writer:
 
     def __init__(self, templates: Templates, bytes_max: int) -> None:
         self._templates = templates
-        work = zeros(at.Work, _TOGETHER, output=min(_OUTPUT, max(bytes_max, 1)))
+        work = zeros(at.Work, _TOGETHER, output=_OUTPUT)
         self._state = State(at.STATE_SIZE, at.WORK, work)
-        self._state.words[at.BYTES_MAX] = bytes_max
+        self._state.words[at.BYTES_MAX] = min(bytes_max, _BYTES_MAX)
         self._state.register(at.TEMPLATES, templates.arrays())
         self._write_one = bound(at.write_one, self._state.words)
         self._write = bound(at.write, self._state.words)
@@ -96,14 +97,21 @@ class Writer:
             words[at.HAS_SLICES] = 1
         words[at.INPUT.data + 1] = len(data)
         while status := self._write_one():
-            if status != at.ASKS_TEMPLATE:
+            if status == at.ASKS_TEMPLATE:
+                self._add_template(found.transformations)
+            elif len(state.arrays.ends) < words[at.DOCUMENT.tags + 1]:
+                state.reserve(int(words[at.DOCUMENT.tags + 1]), "ends")
+            else:
                 return None
-            self._add_template(found.transformations)
         return self._made(len(found.transformations), {})
 
     def open(self, found: Groups, transformations: Int32, fragments: Fragments) -> None:
         """Have a document's messages written, from what a strategy found there."""
         state, batch = self._state, fragments.batch
+        self._one = (None, None)
+        state.words[at.HAS_ENDS] = state.words[at.IS_REPLIED] = 0
+        self._ordered = -1
+        self._begin_pool()
         data, offsets = fragments.plain_data
         fields = {name: getattr(batch, name) for name in at.Document._fields}
         state.register(at.DOCUMENT, at.Document(**{**fields, "offsets": offsets}))
@@ -114,10 +122,17 @@ class Writer:
         state.words[at.HAS_SLICES] = not fragments.has_namespaces
         self._replies = _Replies(self._templates, GroupReader(found), transformations, fragments)
 
-    def write(self, answer: int) -> Made:
-        """Some messages, from that of an answer on."""
+    def close(self) -> None:
+        """Forget the document; another one may be opened."""
+        del self._replies
+        self._begin_pool()
+        if len(self._state.arrays.output) > _OUTPUT:
+            self._state.replace(output=np.empty(_OUTPUT, np.uint8))
+
+    def write(self, answer: int, count: int) -> Made:
+        """At most so many messages, from that of an answer on."""
         words = self._state.words
-        words[at.ANSWERS] = len(self._replies.transformations)
+        words[at.ANSWERS] = answer + count
         words[at.ANSWER] = words[at.FIRST] = answer
         words[at.USED] = words[at.BEGUN] = 0
         words[at.IS_ORDERED] = self._ordered == answer
@@ -222,7 +237,8 @@ class Writer:
 class FoundMessages:
     """The messages for what one strategy found in a document: written when they are asked for.
 
-    Threads share it.
+    Where they are asked for one after the other, more and more are written together. Threads share
+    it.
 
     Args:
         found: what the strategy found.
@@ -242,12 +258,34 @@ class FoundMessages:
         """The message of an answer, in UTF-8; or its ``MessageError``."""
         with self._lock:
             made = self._made
-            if not made.first <= answer < made.first + len(made.ends):
-                if self._writer is None:
-                    self._writer = Writer(self._templates, self._given[2].bytes_max)
-                    self._writer.open(*self._given)
-                made = self._made = self._writer.write(answer)
+            end = made.first + len(made.ends)
+            if not made.first <= answer < end:
+                count = 2 * len(made.ends) if answer == end else 0
+                made = self._made = self._written(answer, min(max(count, 1), _TOGETHER))
         return made.message(answer)
+
+    def _written(self, answer: int, count: int) -> Made:
+        _, transformations, fragments = self._given
+        writer = self._writer
+        if writer is None:
+            writer = taken_writer(self._templates, fragments.bytes_max)
+            writer.open(*self._given)
+            self._writer = writer
+        made = writer.write(answer, min(count, len(transformations) - answer))
+        if made.first + len(made.ends) == len(transformations):  # the last ones, as a rule
+            self._writer = None
+            writer.close()
+            self._templates.writers.append(writer)
+        return made
+
+
+def taken_writer(templates: Templates, bytes_max: int) -> Writer:
+    """A writer for one thread, which gives it back to ``templates.writers``."""
+    try:
+        writer: Writer = templates.writers.pop()
+    except IndexError:
+        writer = Writer(templates, bytes_max)
+    return writer
 
 
 class _Replies(NamedTuple):

@@ -28,7 +28,7 @@ from tamis.documents.rewrite import is_plain
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import Transformation
-from tamis.transform.factory import FoundMessages, Made, Writer
+from tamis.transform.factory import FoundMessages, Made, taken_writer
 from tamis.transform.fragments import Fragments
 from tamis.transform.planner import Planner, Plans
 from tamis.transform.shapes import task_of
@@ -159,17 +159,10 @@ class CompiledTransformations:
         self.ids = Ids.of(subscription.id for subscription in subscriptions)
         self.plans = Plans(planner, [task_of(each.transformation) for each in subscriptions])
         self.templates = Templates(len(subscriptions), lambda number: self.entry(number).template)
-        self._writer: Writer | None = None
 
     def entry(self, number: int) -> TransformingSubscription:
         """The subscription of a number."""
         return self.subscriptions[number]
-
-    def writer(self, bytes_max: int) -> Writer:
-        """What writes the messages of small documents; it belongs to the thread of the plans."""
-        if self._writer is None:
-            self._writer = Writer(self.templates, bytes_max)
-        return self._writer
 
 
 Segments = Sequence[Segment[CompiledTransformations]]
@@ -330,7 +323,9 @@ class Snapshot(DocumentTransformer):
             if found is None:
                 return None
             nodes_left -= found.nodes
-            made = compiled.writer(limits.message_bytes).write_one(recorded, data, found)
+            writer = taken_writer(compiled.templates, limits.message_bytes)
+            made = writer.write_one(recorded, data, found)
+            compiled.templates.writers.append(writer)
             if made is None or nodes_left < 0:
                 return None
             answers += _answers(segment, found.transformations, made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -202,6 +203,7 @@ class Templates:
         made: a transformation's template.
 
     Attributes:
+        writers: of messages, which no thread uses now; they are for one limit.
         attributes: what is copied into tags, by number.
     """
 
@@ -212,6 +214,7 @@ class Templates:
         self._templates = Rows(at.TEMPLATE)
         self._parts = Rows(at.PART_SIZE)
         self._texts = Rows(1, np.uint8)
+        self.writers: list[Any] = []
         self.attributes: list[Attributes] = []
         self._around: dict[tuple[object, object], int] = {}
 

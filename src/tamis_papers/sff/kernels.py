@@ -13,7 +13,7 @@ from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.core.kernel.table import mixed, slot_finder
-from tamis.events import kernels
+from tamis.events.kernels import values as kernels
 from tamis.events.model import BOOLEAN, CONTAINS, EQ, FLOAT, GE, GT, INTEGER, LE, LT, NE, STRING
 from tamis_papers.sff import layout as at
 from tamis_papers.sff.program import (

@@ -93,6 +93,40 @@ def compile_filters(table: FilterTable) -> ReferenceProgram:
     return ReferenceProgram([constraints[starts[i] : starts[i + 1]] for i in range(table.filters)])
 
 
+Literals = list[tuple[list[Constraint], bool]]
+"""A clause: conditions, and whether each is not to hold."""
+
+
+def constraints_of(table: FilterTable, filter: int) -> list[Constraint]:
+    """The constraints of a filter, or of a condition."""
+    return [constraint_of(table, n) for n in range(*table.starts[filter : filter + 2].tolist())]
+
+
+def clauses_of(table: FilterTable, filter: int) -> list[Literals]:
+    """The clauses of a filter."""
+    if not table.conditions:
+        return []
+
+    def condition(literal: int) -> tuple[list[Constraint], bool]:
+        return constraints_of(table, table.filters + literal // 2), bool(literal % 2)
+
+    clauses = range(*table.clause_starts[filter : filter + 2].tolist())
+    bounds = [table.literal_starts[clause : clause + 2].tolist() for clause in clauses]
+    return [list(map(condition, table.literals[first:end].tolist())) for first, end in bounds]
+
+
+def holds(part: Constraint | Literals, attributes: Mapping[int, Value]) -> bool:
+    """Whether a constraint is satisfied, or a literal of a clause is true."""
+    if isinstance(part, Constraint):
+        return part.holds(attributes)
+    return any(all(one.holds(attributes) for one in own) != no for own, no in part)
+
+
+def constraints_in(part: Constraint | Literals) -> list[Constraint]:
+    """All constraints of a part of a filter."""
+    return [part] if isinstance(part, Constraint) else [one for own, _ in part for one in own]
+
+
 def constraint_of(table: FilterTable, number: int) -> Constraint:
     """A constraint of a table, by its number."""
     code = int(table.operators[number])

@@ -154,6 +154,7 @@ def write_one(state: Int64) -> int:
     borrow(state, INPUT.found, INPUT.found_places)
     state[ANSWERS] = state[ANSWERED.transformations + 1]
     state[ANSWER] = state[FIRST] = state[USED] = state[BEGUN] = state[HAS_ENDS] = 0
+    state[IS_ORDERED] = state[IS_REPLIED] = 0
     state[GROUP] = -1
     if state[DOCUMENT.tags + 1] > len(int64s(state, WORK.ends)):
         return FULL
@@ -281,6 +282,9 @@ def write_nodes(state: Int64, kind: int, number: int, has_default: int) -> int:
         return DONE
     nodes, start = int64s(state, ANSWERED.nodes), int64s(state, ANSWERED.list_starts)[number]
     end = int64s(state, ANSWERED.list_ends)[number]
+    are_slices = kind == COPIES and state[HAS_SLICES] and not has_default
+    if are_slices and state[ITEM] == 0 and is_too_long(state, nodes, start, end):
+        return TOO_LONG
     while start + state[ITEM] < end:
         node = nodes[start + state[ITEM]]
         if kind == COPIES:
@@ -293,6 +297,18 @@ def write_nodes(state: Int64, kind: int, number: int, has_default: int) -> int:
     if kind == COPIES and end > start:
         state[IS_BEHIND_NUMBER] = 0
     return DONE
+
+
+@called
+def is_too_long(state: Int64, nodes: Int64, start: int, end: int) -> bool:
+    """Whether copies of elements are longer than a message may be, which is told at once."""
+    offsets, ends = int64s(state, DOCUMENT.offsets), int64s(state, WORK.ends)
+    left = state[BEGUN] + state[BYTES_MAX] - state[USED]
+    for place in range(start, end):
+        if nodes[place] & ((1 << KIND_BITS) - 1) == ELEMENT:
+            event = nodes[place] >> KIND_BITS
+            left -= offsets[ends[event]] - offsets[event]
+    return left < 0
 
 
 @called

@@ -17,7 +17,7 @@ from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.bits import first, ones
 from tamis.core.kernel.record import int32s, int64s, prefetch, uint64s
 from tamis.core.kernel.table import find_pair
-from tamis.events import kernels
+from tamis.events.kernels import values as kernels
 from tamis.events.model import BOOLEAN, EQ, EXISTS, FLOAT, GE, IN, STRING
 from tamis_papers.pcm import layout as at
 from tamis_papers.pcm.kernels.words import covered

@@ -10,10 +10,10 @@ from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.declare import intrinsic
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
-from tamis.events import kernels as shared
 from tamis.events.engines.signature import program as at
 from tamis.events.engines.signature.kernels.candidates import cell_of, gather, look_up
 from tamis.events.engines.signature.kernels.cells import constant_hash, key_bit
+from tamis.events.kernels import values as shared
 from tamis.events.model import IN
 
 LANES = 16

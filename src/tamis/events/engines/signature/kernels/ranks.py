@@ -11,8 +11,8 @@ from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import big_endian, if_less
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.table import mixed, prober, slot_finder
-from tamis.events import kernels as shared
 from tamis.events.engines.signature import program as at
+from tamis.events.kernels import values as shared
 from tamis.events.model import FLOAT, INTEGER, STRING
 
 SIZE_MASK = (1 << at.SIZE_BITS) - 1
