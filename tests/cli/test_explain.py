@@ -183,8 +183,10 @@ def test_an_event_is_explained(write: Write) -> None:
         "  false: wind > 20\n"
         "    wind > 20  found: no such attribute  ← fails here\n"
     )
-    inner = run("explain", "--events", "a.b = 1", "-", stdin=b'{"a": {"b": 1}}').out
-    assert 'no such attribute; "a" is an object, but names are flat' in inner
+    inner = run("explain", "--events", "a.b[] = 1", "-", stdin=b'{"a": {"b": [2]}}').out
+    assert inner.endswith("a.b[] = 1  found: [2]  ← fails here\n")
+    inner = run("explain", "--events", "a.b.c = 1", "-", stdin=b'{"a": {"b": 2}}').out
+    assert inner.endswith("a.b.c = 1  found: nothing beyond a.b  ← fails here\n")
     null = run("explain", "--events", "a = 1", "-", stdin=b'{"a": null}').out
     assert null.endswith("a = 1  found: null  ← fails here\n")
     assert run("explain", "--events", "a = 1", "-", stdin=b'{"a": 1}').out.startswith("true: ")

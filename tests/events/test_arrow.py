@@ -174,10 +174,10 @@ def test_limits() -> None:
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (pa.array([[1]]), "list<item: int64>, which values cannot be: make its items columns"),
-        (pa.array([[1]], pa.large_list(pa.int8())), "which values cannot be: make its items"),
-        (pa.array([[1]], pa.list_(pa.int8(), 1)), "which values cannot be: make its items"),
-        (pa.array([{"a": 1}]), "struct<a: int64>, which values cannot be: make its fields columns"),
+        (pa.array([[1]]), "list<item: int64>, which values cannot be: write n[] for"),
+        (pa.array([[1]], pa.large_list(pa.int8())), "which values cannot be: write n"),
+        (pa.array([[1]], pa.list_(pa.int8(), 1)), "which values cannot be: write n"),
+        (pa.array([{"a": 1}]), "struct<a: int64>, which values cannot be: write n.field"),
         (pa.array([b"x"]), "binary, which values cannot be: cast it to a string"),
         (pa.array([b"x"], pa.large_binary()), "large_binary, which values cannot be: cast it to a"),
         (pa.array([b"x"], pa.binary(1)), "which values cannot be: cast it to a string"),

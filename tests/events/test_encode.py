@@ -79,11 +79,11 @@ def test_nan() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([1], "is of type list: make what is in it attributes of their own"),
-        ((1,), "is of type tuple: make what is in it attributes of their own"),
-        ({}, "is of type dict: make what is in it attributes of their own"),
-        ({1}, "is of type set: make what is in it attributes of their own"),
-        (np.zeros(2), "is of type ndarray: make what is in it attributes of their own"),
+        ([1], "is of type list: write n[] for some element of it"),
+        ((1,), "is of type tuple: write n[] for some element of it"),
+        ({}, "is of type dict: write n.field for what is in it"),
+        ({1}, "is of type set: make it a list, and write n[] for some element of it"),
+        (np.zeros(2), "is of type ndarray: make it a list, and write n[] for some element of it"),
         (b"x", "is of type bytes: decode it to a str"),
         (Decimal(1), "is of type Decimal: make it an int, a float or a str"),
         (1j, "is of type complex: make it an int, a float or a str"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import logging
 import math
 import pickle
 import subprocess
@@ -185,61 +184,6 @@ def test_explain() -> None:
     with pytest.raises(MalformedEvent):
         MATCHER.explain({"area": {}}, "s0")
     assert MATCHER.explain({"area": "a1", "temp": 31, "tags": ["x"], "n": 2**64}, "s0")
-
-
-FLAT = {"hot": "d.t > 3 or d.e.f = true", "cold": "d.t < 0"}
-WARNING = (
-    "events have an object 'd', but names are flat: 'd.t' is an attribute of this name; flatten "
-    "events first (docs/events.md)"
-)
-
-
-def struct_column(matcher: CompiledEventMatcher) -> Iterator[EventMatch]:
-    return matcher.match_arrow(pa.table({"d": [{"t": 5}, {"t": -1}]}))
-
-
-@pytest.mark.parametrize(
-    "match",
-    [
-        lambda matcher: matcher.match_many([{"d": {"t": 5}}, {"d": {"t": -1}}]),
-        lambda matcher: matcher.match_many([{"d": OrderedDict(t=5), "naïve": 1}]),
-        lambda matcher: iter([matcher.match({"d": {}}), matcher.match({"d": {}})]),
-        lambda matcher: matcher.match_ndjson(b'{"a": 1}\n{"d": {"t": 5}}\n{"d": {"t": -1}}'),
-        lambda matcher: matcher.match_ndjson(b'{"a": 123456789012345678901, "d": {"t": 5}}'),
-        struct_column,
-    ],
-)
-def test_an_object_whose_fields_are_asked_for_is_told_once(
-    match: Callable[[CompiledEventMatcher], Iterator[EventMatch]], caplog: pytest.LogCaptureFixture
-) -> None:
-    matcher = compile_events(FLAT)
-    with caplog.at_level(logging.WARNING, "tamis"):
-        for _ in range(2):
-            assert [list(found) for found in match(matcher) if found] == []
-    assert caplog.messages == [WARNING]
-
-
-@pytest.mark.parametrize(
-    "event",
-    [{"d": 1}, {"d": None}, {"d": [{"t": 5}]}, {"e": {"t": 5}}, {"d": {"t": 5}, "d.t": 5}, {}],
-)
-def test_no_object_is_told_where_none_is_asked_for(
-    event: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING, "tamis"):
-        compile_events({"hot": "d.t > 3", "e": "e = 1 or f > 0"}).match(event | {"e": 1})
-    assert caplog.messages == []
-
-
-def test_an_object_whose_fields_are_asked_for_is_explained() -> None:
-    flat = "an object, but names are flat: flatten events first (docs/events.md)  ← fails here"
-    assert str(compile_events(FLAT).explain({"d": {"t": 5}}, "hot")).splitlines() == [
-        "false: hot",
-        "  false: d.t > 3",
-        f'    d.t > 3  found: no such attribute; "d" is {flat}',
-        "  false: d.e.f = true",
-        f'    d.e.f = true  found: no such attribute; "d" is {flat}',
-    ]
 
 
 # ---------------------------------------------------------------------- many, in order, threads

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.events.explain import written
-from tamis.language.constraints import Constraint, plain_name, print_filters
+from tamis.language.attributes import plain_name
+from tamis.language.constraints import Constraint, print_filters
 from tests.support.drawn_events import CONSTRAINTS, EVENTS
 
 ENGINES = ("signature", "reference", "sff", "ocm")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.core.limits import Limits
 from tamis.events.model import number
+from tamis.language.attributes import elements_name, folded_name, null_name, path_name
 from tamis.language.constraints import (
     Clause,
     Constraint,
@@ -22,7 +23,6 @@ from tamis.language.constraints import (
     Literal,
     constraints_in,
     fold,
-    null_name,
     print_filters,
 )
 from tamis.language.events import parse_filters
@@ -82,7 +82,23 @@ CASES: dict[str, tuple[str, list[list[Constraint | Clause]]]] = {
         [[c("a", "in", (1, 2.0)), B], [c("a", "in", ("1",)), B], [c("a", "in", (True,)), B]],
     ),
     "orders of strings": ('a >= "b"', [[c("a", ">=", "b")]]),
-    "names": ("net.if-0:rx=1 and _x=1", [[c("net.if-0:rx", "=", 1), c("_x", "=", 1)]]),
+    "names": ("net-if_0:rx=1 and _x=1", [[c("net-if_0:rx", "=", 1), c("_x", "=", 1)]]),
+    "paths": ("net.if-0:rx.`a.b`=1", [[c(path_name(("net", "if-0:rx", "a.b")), "=", 1)]]),
+    "a name with dots": ("`a.b`=1", [[c("a.b", "=", 1)]]),
+    "positions": ("a[0].b[10] = 1", [[c(path_name(("a", 0, "b", 10)), "=", 1)]]),
+    "without case, in a path": ("a.b = i'X'", [[c(folded_name(path_name(("a", "b"))), "=", "x")]]),
+    "null in a path": ("a.b = null", [[c(null_name(path_name(("a", "b"))), "exists")]]),
+    "some element": ("a[] > 3", [[c(elements_name(("a",), " > 3"), "exists")]]),
+    "a field of some element": ("a.b[].c = 1", [[c(elements_name(("a", "b"), ".c = 1"), "exists")]]),
+    "conditions on one element": (
+        "a[].(b=1 and c=1)",
+        [[c(elements_name(("a",), ".(b = 1 and c = 1)"), "exists")]],
+    ),
+    "elements of elements": (
+        "a[].b[].(c=1 or not d=1)",
+        [[c(elements_name(("a",), ".b[].(c = 1 or not d = 1)"), "exists")]],
+    ),
+    "words of the language in a path": ("a.in.`or`=1", [[c(path_name(("a", "in", "or")), "=", 1)]]),
     "names of all alphabets": ("größe=1 and 数=1", [[c("größe", "=", 1), c("数", "=", 1)]]),
     "names in backquotes": ("`a b`=1 and `and`=1 and ```q`=1", [[c("a b", "=", 1), c("and", "=", 1), c("`q", "=", 1)]]),
     "names that begin with keywords": ("order=1 and android=1", [[c("order", "=", 1), c("android", "=", 1)]]),
@@ -156,6 +172,13 @@ BAD = [
     ("a = +5", 4, "'+5' is no number", ""),
     ("a = 5x", 4, "'5x' is no number", ""),
     ("a = $5", 4, "'$' has no meaning here", ""),
+    ("a..b = 1", 0, "no name between two dots", "`a..b`"),
+    ("a[-1] = 1", 2, "a position is a whole number", ""),
+    ("a[1.5] = 1", 2, "a position is a whole number", ""),
+    ("a[x] = 1", 2, "expected a position, or ], found 'x'", ""),
+    ("a[].(b = 1", 10, "expected and, or, or ), found the end", ""),
+    ("a[] = ", 6, "expected a value, found the end", ""),
+    ("`\x02a` = 1", 0, "no such control characters", ""),
     ("//a[b]", 0, "'/' has no meaning here", "XPath is for documents"),
     ("a/b = 3", 1, "", "a name with / is written in backquotes: `a/b`"),
     ("@timestamp > 3", 0, "'@' has no meaning here", "backquotes: `@timestamp`"),

@@ -206,17 +206,16 @@ def test_names_without_a_column_are_told(df: DataFrame, caplog: pytest.LogCaptur
 
 
 @pytest.mark.spark
-def test_structs_whose_fields_are_asked_for_are_told(
+def test_structs_and_arrays_are_looked_into(
     spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    df = spark.createDataFrame([((5,),)], "d struct<t int>")
+    rows = [(1, (5,), ["a", "b"]), (2, (2,), []), (3, None, None)]
+    df = spark.createDataFrame(rows, "n long, d struct<t int>, tags array<string>")
+    asked = {"hot": "d.t > 3", "b": 'tags[] = "b"', "none": "d.t absent and not tags[] = 'a'"}
     with caplog.at_level(logging.WARNING, "tamis"):
-        match_events(df, {"hot": "d.t > 3"})
-    assert caplog.messages == [
-        "subscriptions name attributes that are no columns: 'd.t'",
-        "events have an object 'd', but names are flat: 'd.t' is an attribute of this name; "
-        "flatten events first (docs/events.md)",
-    ]
+        found = match_events(df, asked, keep=["n"]).select("n", "subscription").collect()
+    assert sorted(map(tuple, found)) == [(1, "b"), (1, "hot"), (3, "none")]
+    assert caplog.messages == []
 
 
 def small_limits(subscriptions: dict[str, str]) -> CompiledEventMatcher:

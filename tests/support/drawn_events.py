@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tamis.events.encode import encode
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import Engine
-from tamis.language.constraints import Constraint, fold, folded_name
+from tamis.language.attributes import folded_name
+from tamis.language.constraints import Constraint, fold
 
 NAMES = [f"n{number}" for number in range(6)]
 NUMBERS = st.sampled_from(

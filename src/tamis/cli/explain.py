@@ -159,10 +159,7 @@ def _outline_of_value(text: str, operand: Operand, refusal: UnsupportedExpressio
 
 
 def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
-    from tamis.events.explain import explain as explain_event  # noqa: PLC0415
-    from tamis.events.kernels.values import ODD  # noqa: PLC0415
-    from tamis.events.ndjson import read_line  # noqa: PLC0415
-    from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
+    from tamis.events.matcher import compile_events  # noqa: PLC0415
     from tamis.language.constraints import print_filters  # noqa: PLC0415
     from tamis.language.events import parse_filters  # noqa: PLC0415
 
@@ -171,13 +168,13 @@ def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
         return "\n".join(["any of", *(f"  {print_filters([filter])}" for filter in filters)])
     with reading(argument):
         event_text = standard_input().read() if argument == "-" else Path(argument).read_bytes()
-    table = EventSubscriptions([("expression", expression)], limits=limits).table
+    matcher = compile_events({"expression": expression}, limits=limits)
     try:
-        event = read_line(event_text, ODD, table.names, limits)
+        event = matcher.encoder.line(event_text)
     except EventError as error:
         say(about(argument, error))
         raise Exit(Status.DOCUMENTS) from None
-    return str(explain_event(table, 0, "expression", event))
+    return str(matcher.explain(event, "expression"))
 
 
 # -- an expression as a tree of its parts, each with its meaning -----------------------------------

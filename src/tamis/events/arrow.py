@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,8 @@ from tamis.events import model as at
 from tamis.events.checks import Part, oversized, shown, string_too_long, too_many
 from tamis.events.kernels.values import find_ones, join_columns
 from tamis.events.model import EventBatch
-from tamis.language.constraints import fold, is_null_name
+from tamis.language.attributes import is_null_name, print_name
+from tamis.language.constraints import fold
 
 ROWS, _CELLS = 1 << 15, 1 << 22
 """So many rows, and cells with nulls included, are encoded at once at most."""
@@ -27,11 +28,11 @@ _ADVICE = {
     "decimal": "cast it to a float or a string",
     "duration": "cast it to an integer",
     "extension": "cast it to its storage type",
-    "fixed_size_list": "make its items columns of their own",
+    "fixed_size_list": "write {name}[] for some element of it",
     "fixed_size_binary": "cast it to a string",
-    "list": "make its items columns of their own",
+    "list": "write {name}[] for some element of it",
     "run_end_encoded": "decode it",
-    "struct": "make its fields columns of their own",
+    "struct": "write {name}.field for what is in it",
     "time": "cast it to an integer or a string",
 }
 """What to do about a type, by the beginning of its name without ``large_``."""
@@ -158,17 +159,24 @@ def with_derived(batch: Any, derived: Mapping[str, str]) -> Any:
     return batch
 
 
+def rows_of(batch: Any, names: Container[str]) -> list[dict[str, Any]]:
+    """The rows of some columns as events, with what is in lists and structures.
+
+    Raises ``UsageError`` for strings that are not UTF-8.
+    """
+    read = [name for name in batch.schema.names if name in names]
+    try:
+        rows: list[dict[str, Any]] = batch.select(read).to_pylist()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"a column has a string that is not UTF-8: {error.reason}") from None
+    return rows
+
+
 def _folded(value: bytes | None) -> bytes | None:
     try:
         return value if value is None else fold(value.decode()).encode()
     except UnicodeDecodeError:
         return value
-
-
-def structs(schema: Any) -> dict[str, dict[str, Any]]:
-    """The columns that have fields, as objects of an event."""
-    pa = _pyarrow()
-    return {field.name: {} for field in schema if pa.types.is_struct(field.type)}
 
 
 def _is_valid(values: Any) -> Int64:
@@ -258,7 +266,8 @@ def _column(name: str, values: Any, string_max: int) -> _Column:
         advice = next(found, "make it numbers, strings or booleans, or leave it out")
         shortened = text if len(text) <= 80 else f"{text[:79]}…"
         raise UsageError(
-            f"the column {shown(name)} is of type {shortened}, which values cannot be: {advice}"
+            f"the column {shown(name)} is of type {shortened}, which values cannot be: "
+            + advice.replace("{name}", print_name(name)[:80])
         )
     return _Column(rows, kinds, bits, _NO_STRINGS, _NO_BYTES, errors)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from datetime import date, time, timedelta
-from itertools import islice
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 from tamis.core.errors import EventError, EventLimitError, MalformedEvent
 from tamis.core.limits import Limits
 from tamis.events.model import INT64_MAX, INT64_MIN
-from tamis.language.constraints import plain_name
+from tamis.language.attributes import MARKS, plain_name, print_name
 
 log = logging.getLogger("tamis")
 
@@ -25,7 +24,9 @@ _ADVICE: list[tuple[tuple[type, ...], str]] = [
     ((bytes, bytearray, memoryview), "decode it to a str"),
     ((date, time, timedelta, np.datetime64, np.timedelta64), "make it a number or a str"),
     ((Number,), "make it an int, a float or a str"),
-    ((Mapping, Sequence, Set, np.ndarray), "make what is in it attributes of their own"),
+    ((Mapping,), "write {name}.field for what is in it"),
+    ((Sequence,), "write {name}[] for some element of it"),
+    ((Set, np.ndarray), "make it a list, and write {name}[] for some element of it"),
 ]
 
 
@@ -95,35 +96,6 @@ def _attributes(event: object) -> dict[Any, Any]:
     return attributes
 
 
-class ObjectWarning:
-    """Warns, once, where filters name ``d.t`` and events have an object ``d``: names are flat."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._dotted = {object: name for name in reversed(names) for object in objects_of(name)}
-
-    def look(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Examine the first events of a batch; this costs nothing where no name has a dot."""
-        if not self._dotted:
-            return
-        for event in islice(events, 100):
-            for found in self._dotted.keys() & event.keys():
-                name = self._dotted[found]
-                if isinstance(event[found], Mapping) and name not in event:
-                    self._dotted = {}
-                    log.warning(
-                        "events have an object %s, but names are flat: %s is an attribute of this "
-                        "name; flatten events first (docs/events.md)",
-                        shown(found),
-                        shown(name),
-                    )
-                    return
-
-
-def objects_of(name: str) -> list[str]:
-    """The beginnings of a name before each dot."""
-    return [name[:index] for index, character in enumerate(name) if character == "."]
-
-
 def duplicate(name: object) -> MalformedEvent:
     """The error of an event that has a name twice."""
     return MalformedEvent(f"there are several attributes {shown(name)}: give each name once")
@@ -149,6 +121,7 @@ def of_no_kind(name: str, value: object, line: int | None = None) -> MalformedEv
     """The error of an event with a value that is no string, number or boolean."""
     found = (advice for types, advice in _ADVICE if isinstance(value, types))
     advice = next(found, "values are str, int, float, bool and None")
+    advice = advice.replace("{name}", print_name(plain_name(name))[:80])
     return MalformedEvent(
         f"the attribute {shown(name)} is of type {type(value).__name__}: {advice}", line
     )
@@ -164,7 +137,9 @@ def string_too_long(name: str, size: int, string_max: int) -> EventLimitError:
 
 def shown(name: object) -> str:
     """A name for messages; long ones are cut."""
-    text = repr(plain_name(name) if isinstance(name, str) else name)
+    text = repr(name)
+    if isinstance(name, str) and name[:1] in MARKS:
+        text = f"'{print_name(plain_name(name))}'"
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
@@ -194,6 +169,20 @@ def _plain(name: str, value: Any, string_max: int) -> Value:
     if isinstance(value, float | np.float16 | np.float32):
         return float(value)
     raise of_no_kind(name, value)
+
+
+def plain_value(name: str, value: Any, string_max: int) -> Any:
+    """The value of an attribute, of a plain type; a list or an object stays what it is.
+
+    Raises an ``EventError`` for others.
+    """
+    kind = type(value)
+    if kind is str:
+        if len(value) <= string_max and value.isascii():
+            return value
+    elif kind is float or kind is bool or value is None or isinstance(value, list | tuple | dict):
+        return list(value) if kind is tuple else value
+    return _plain(name, value, string_max)
 
 
 def _encoded(text: str, what: str) -> bytes:

@@ -13,11 +13,12 @@ from tamis.core.arrays import Bytes, Int64, freeze, starts_of
 from tamis.core.errors import EventError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import model as at
-from tamis.events.arrow import encode_columns, structs, with_derived
-from tamis.events.checks import ObjectWarning, checked, of_no_kind
+from tamis.events.arrow import encode_columns, rows_of, with_derived
+from tamis.events.checks import checked, of_no_kind
+from tamis.events.derive import Deriver
+from tamis.events.kernels.values import ODD
 from tamis.events.model import EventBatch, packed
-from tamis.events.ndjson import read_lines
-from tamis.language.constraints import fold, is_null_name, plain_name
+from tamis.events.ndjson import read_line, read_lines
 
 _NESTED, _NULL = 254, 255
 _ONE_VALUES, _ONE_BYTES = 256, 1 << 14
@@ -56,9 +57,8 @@ class Encoder:
         self.names = tuple(names)
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._derived = {name: own for name in self.names if (own := plain_name(name)) != name}
-        self._read = {*self._numbers, *self._derived.values()}
-        self._objects = ObjectWarning([*dict.fromkeys(map(plain_name, self.names))])
+        self._deriver = Deriver(self.names, limits)
+        self._read = {*self._numbers, *self._deriver.single}
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them."""
@@ -82,8 +82,14 @@ class Encoder:
         >>> Encoder(["temp"]).ndjson(b'{"temp": 35}\n\n{"temp": null}\n').lines
         array([1, 3])
         """
-        events, lines, errors = read_lines(data, first_line, self._read, self.limits)
+        inside = self._deriver.looks_inside
+        events, lines, errors = read_lines(data, first_line, self._read, self.limits, inside)
         return EncodedLines(self._encoded(events, errors, lines), lines)
+
+    def line(self, line: bytes) -> dict[str, Any]:
+        """The event of a line of JSON, for ``match`` and ``explain``; or an ``EventError``."""
+        inside = self._deriver.looks_inside
+        return read_line(line, ODD, self._read, self.limits, inside)
 
     def arrow(self, batch: Any) -> EventBatch:
         """Encode the rows of a record batch of pyarrow's; its columns are attributes.
@@ -96,22 +102,23 @@ class Encoder:
         >>> Encoder(["temp", "area"]).arrow(rows).event_starts
         array([0, 2, 3])
         """
-        self._objects.look([structs(batch.schema)])
-        if self._derived:
-            batch = with_derived(batch, self._derived)
+        if self._deriver.looks_inside:
+            return self.events(rows_of(batch, {*self._read, *self._deriver.top_names()}))
+        if self._deriver:
+            batch = with_derived(batch, self._deriver.columns())
         return encode_columns(batch, self._numbers, self.limits)
 
     def with_derived(self, event: dict[str, Any]) -> dict[str, Any]:
-        """An event, with attributes of derived names: folded strings, and which ones are null."""
-        found = {
-            name: _derived(name, event[own]) for name, own in self._derived.items() if own in event
-        }
-        return {**event, **found}
+        """A checked event, with attributes of derived names: folded strings, what is inside."""
+        errors: dict[int, EventError] = {}
+        (found,) = self._deriver.derived([event], errors)
+        for error in errors.values():
+            raise error
+        return found
 
     def one(self, event: Mapping[str, Any], into: OneEvent) -> bool:
         """Encode a checked event by itself, if that is possible: whether it was."""
-        self._objects.look((event,))
-        if self._derived:
+        if self._deriver:
             event = self.with_derived(dict(event))
         return into.take(event, self._numbers)
 
@@ -126,9 +133,12 @@ class Encoder:
         ``errors`` has those of events without attributes, and gets those of events with lists and
         dicts.
         """
-        self._objects.look(events)
-        if self._derived:
-            events = [self.with_derived(event) for event in events]
+        if self._deriver:
+            found: dict[int, EventError] = {}
+            events = self._deriver.derived(events, found)
+            for number, error in found.items():
+                line = None if lines is None else int(lines[number])
+                errors.setdefault(number, type(error)(error.message, line))
         sizes = np.fromiter(map(len, events), np.int64, len(events))
         total = int(sizes.sum())
         names = np.fromiter(
@@ -209,12 +219,6 @@ def encode(
 ) -> EventBatch:
     """Encode mappings for the names of a filter table; for many batches, keep an ``Encoder``."""
     return Encoder(names, limits).events(events)
-
-
-def _derived(name: str, value: Any) -> Any:
-    if is_null_name(name):
-        return True if value is None else None
-    return fold(value) if isinstance(value, str) else value
 
 
 def _bits(kinds: Bytes, values: NDArray[np.object_]) -> tuple[Bytes, Int64, list[str]]:

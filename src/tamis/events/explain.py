@@ -15,7 +15,8 @@ from tamis.core.arrays import Int64, distinct
 from tamis.core.errors import SubscriptionId
 from tamis.core.index.matchset import Explanation
 from tamis.events import model as at
-from tamis.events.checks import Value, objects_of
+from tamis.events.checks import Value
+from tamis.events.derive import value_at
 from tamis.events.engines.reference import (
     Constraint,
     Literals,
@@ -26,7 +27,8 @@ from tamis.events.engines.reference import (
     holds,
 )
 from tamis.events.model import FilterTable
-from tamis.language.constraints import plain_name, print_clause, print_constraint, print_name
+from tamis.language.attributes import Path, attribute_of, path_name, plain_name, print_name
+from tamis.language.constraints import print_clause, print_constraint
 
 _TRUTHS = ("false", "true")
 _PAIRS_MAX = 30
@@ -42,7 +44,7 @@ def explain(
     attributes = {
         number: value.encode() if isinstance(value, str) else value
         for number, name in enumerate(table.names)
-        if (value := event.get(name)) is not None
+        if (value := event.get(name)) is not None and isinstance(value, str | int | float)
     }
     for filter in np.flatnonzero(table.subscriptions == subscription).tolist():
         parts = _parts(table, filter)
@@ -96,28 +98,25 @@ def _text(constant: Any) -> Any:
 
 
 def _found(name: str, event: Mapping[str, Value], is_named: bool) -> str:
-    found = _shown(event.get(name)) if name in event else _missing(name, event)
+    path = attribute_of(name).path
+    value, reached = value_at(event, path)
+    found = _shown(value)
+    if len(reached) < len(path):
+        found = f"nothing beyond {_print_path(reached)}" if reached else "no such attribute"
     return f"{print_name(name)} {found}" if is_named else found
+
+
+def _print_path(path: Path) -> str:
+    return print_name(path_name(path))
 
 
 def _shown(value: Value | None) -> str:
     """A value as constraints write it; long ones are cut."""
-    return _cut(json.dumps(value, ensure_ascii=False))
+    return _cut(json.dumps(value, ensure_ascii=False, default=repr))
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
-
-
-def _missing(name: str, event: Mapping[str, Value]) -> str:
-    objects = (object for object in objects_of(name) if isinstance(event.get(object), Mapping))
-    found = next(objects, None)
-    if found is None:
-        return "no such attribute"
-    return (
-        f"no such attribute; {_shown(found)} is an object, but names are flat: flatten events "
-        "first (docs/events.md)"
-    )
 
 
 # -- contradictions ----------------------------------------------------------------------------

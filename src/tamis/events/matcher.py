@@ -113,7 +113,7 @@ class MatchesEvents:
         >>> for match in matcher.match_ndjson(lines):
         ...     print(match.line, match.error or list(match))
         1 ['hot']
-        3 line 3: the attribute 'temp' is of type list: make what is in it attributes of their own
+        3 line 3: the attribute 'temp' is of type list: write temp[] for some element of it
         4 []
         """
         return _matches(self.snapshot().ndjson_answers(source, by, threads))

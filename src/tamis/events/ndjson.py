@@ -171,13 +171,14 @@ def _too_long(limits: Limits, line: int | None = None) -> EventLimitError:
 
 
 def read_lines(
-    data: bytes, first_line: int, names: Container[str], limits: Limits
+    data: bytes, first_line: int, names: Container[str], limits: Limits, inside: bool = False
 ) -> tuple[list[dict[str, Any]], Int64, dict[int, EventError]]:
     r"""Read lines, each an object; blank ones are skipped, and the last one may lack its newline.
 
     Returns the attributes of each event, none of those in error; the line of each; and errors by
     event number. Values of the wanted ``names`` are plain, or lists and dicts, which the caller has
-    to refuse. Other attributes may have any value, or be missing.
+    to refuse. Other attributes may have any value, or be missing; but lists and dicts are read, if
+    they are looked into (``inside``).
 
     >>> data = b'{"a": 1, "b": [{}]}\n\n{"b": 1, "b": 2}\n{"a": [1]}'
     >>> events, lines, errors = read_lines(data, 1, ["a"], Limits())
@@ -200,7 +201,7 @@ def read_lines(
     for number in suspects:
         line = data[starts[number] : ends[number]].removesuffix(b"\n")
         try:
-            events[number] = read_line(line, int(counts[number]), names, limits)
+            events[number] = read_line(line, int(counts[number]), names, limits, inside)
         except EventError as error:
             events[number] = {}
             errors[number] = type(error)(error.message, first_line + int(present[number]))
@@ -223,7 +224,9 @@ def _read_joined(joined: memoryview, counts: Int32) -> tuple[list[dict[str, Any]
     return found, np.flatnonzero(sizes != counts).tolist()
 
 
-def read_line(line: bytes, count: int, names: Container[str], limits: Limits) -> dict[str, Any]:
+def read_line(
+    line: bytes, count: int, names: Container[str], limits: Limits, inside: bool = False
+) -> dict[str, Any]:
     """One event, as ``read_lines`` returns it.
 
     ``count`` is the number of names that the line has if it is an object, or ODD. Raises an
@@ -241,8 +244,10 @@ def read_line(line: bytes, count: int, names: Container[str], limits: Limits) ->
     if len(found) == count:
         return found
     # orjson keeps one of two equal names, and makes floats of large integers.
-    found = json.loads(_emptied(line), object_pairs_hook=_object, parse_int=_integer)
-    return checked(found, names, limits)
+    plain = json.loads(_emptied(line), object_pairs_hook=_object, parse_int=_integer)
+    if inside:
+        plain |= {name: value for name, value in found.items() if type(value) in (dict, list)}
+    return checked(plain, names, limits)
 
 
 def _emptied(line: bytes) -> bytes:

@@ -24,7 +24,8 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.join import InterfaceNumbers, TableJoiner
 from tamis.events.model import FilterTable, TableBuilder, checked_table
-from tamis.language.constraints import KEYWORDS, Filter
+from tamis.language.attributes import KEYWORDS
+from tamis.language.constraints import Filter
 from tamis.language.entries import Entries, SubscriptionItems, bad_ids, given_entries
 from tamis.language.events import parse_filters
 

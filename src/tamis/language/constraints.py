@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
+
+from tamis.language.attributes import ELEMENTS, FOLDED, NULL, attribute_of, print_name
 
 Constant = str | int | float | bool
 """What a constraint compares with."""
@@ -15,7 +16,7 @@ Constant = str | int | float | bool
 class Constraint(NamedTuple):
     """``name operator constant``, of one attribute.
 
-    Where case does not matter, the name is :func:`folded_name`, which has the folded string.
+    Names are those of :mod:`tamis.language.attributes`.
 
     The operator is one of ``= != < <= > >= prefix suffix contains in exists``. The constant of
     ``in`` is a tuple of strings, of numbers, or of booleans; that of ``exists`` is None.
@@ -41,33 +42,6 @@ class Clause(NamedTuple):
 
 Filter = tuple[Constraint | Clause, ...]
 """A conjunction: its constraints, and behind them its clauses."""
-
-KEYWORDS = frozenset("prefix suffix contains and or not in exists between true false null".split())
-
-NAME = r"[^\W\d](?:[\w.:-]*\w)?"
-"""What is a name without backquotes, but for the words of the language."""
-
-_FOLDED, _NULL = "\0", "\1"
-
-
-def folded_name(name: str) -> str:
-    """The name that the folded strings of an attribute have."""
-    return _FOLDED + name
-
-
-def null_name(name: str) -> str:
-    """The name that exists where an attribute is null."""
-    return _NULL + name
-
-
-def is_null_name(name: str) -> bool:
-    """Whether a name is one of ``null_name``."""
-    return name.startswith(_NULL)
-
-
-def plain_name(name: str) -> str:
-    """The attribute that a name is about."""
-    return name[1:] if name.startswith((_FOLDED, _NULL)) else name
 
 
 @cache
@@ -127,14 +101,6 @@ def print_clause(literals: Sequence[tuple[Sequence[str], bool]]) -> str:
     return f"({' or '.join(written)})" if len(written) > 1 else written[0]
 
 
-def print_name(name: str) -> str:
-    """A name as it is written: in backquotes, where it would be read as something else."""
-    name = plain_name(name)
-    if re.fullmatch(NAME, name) is None or name in KEYWORDS:
-        return "`" + name.replace("`", "``") + "`"
-    return name
-
-
 def _printed(part: Constraint | Clause) -> str:
     if isinstance(part, Clause):
         return print_clause([(list(map(_printed, own)), negated) for own, negated in part.literals])
@@ -145,8 +111,10 @@ def print_constraint(
     name: str, operator: str, constant: Any, cut: Callable[[str], str] = str
 ) -> str:
     """A constraint as it is written, its constants cut."""
+    mark = attribute_of(name).mark
     if operator == "exists":
-        return f"{print_name(name)} {'= null' if is_null_name(name) else 'exists'}"
+        behind = {NULL: " = null", ELEMENTS: ""}.get(mark, " exists")
+        return print_name(name) + behind
     written = partial(print_constant, name)
     if isinstance(constant, tuple | list):
         return f"{print_name(name)} in ({', '.join(cut(written(item)) for item in constant)})"
@@ -156,4 +124,4 @@ def print_constraint(
 def print_constant(name: str, constant: Constant | None) -> str:
     """A constant as it is written for a name."""
     text = json.dumps(constant, ensure_ascii=False)
-    return f"i{text}" if name.startswith(_FOLDED) else text
+    return f"i{text}" if name[:1] == FOLDED else text

@@ -5,13 +5,15 @@ r"""What a subscription of events may say, and what it means: a disjunction of f
     disjunction = conjunction ("or" conjunction)*
     conjunction = term ("and" term)*
     term        = "not" term | "(" disjunction ")" | constraint
-    constraint  = name ("=" | "!=" | "<" | "<=" | ">" | ">=") value
-                | name ("prefix" | "suffix" | "contains") string
-                | name "in" "(" value ("," value)* ")"
-                | name "between" value "and" value
-                | name ("=" | "!=") "null"
-                | name ("exists" | "absent")
-    name        = letters, digits and _, with . : - inside (no digit first); or any text in `…`
+    constraint  = path ("=" | "!=" | "<" | "<=" | ">" | ">=") value
+                | path ("prefix" | "suffix" | "contains") string
+                | path "in" "(" value ("," value)* ")"
+                | path "between" value "and" value
+                | path ("=" | "!=") "null"
+                | path ("exists" | "absent")
+                | path "[]" ("." (constraint | "(" disjunction ")") | what follows a path)
+    path        = name (("." name) | "[" position "]")*
+    name        = letters, digits and _, with : - inside (no digit first); or any text in `…`
     value       = string | number | "true" | "false"
     string      = JSON's; or the same in single quotes; with i before it, case does not matter
     number      = JSON's: an integer within 64 bits, or a float
@@ -30,12 +32,19 @@ from functools import partial
 from typing import NoReturn
 
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
-from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.language.attributes import (
+    ITSELF,
+    KEYWORDS,
+    MARKS,
+    Path,
+    elements_name,
+    folded_name,
+    null_name,
+    path_name,
+)
 from tamis.language.conjunctions import All, Conjunction, Formula, Not, Some, conjunctions
 from tamis.language.constraints import (
-    KEYWORDS,
-    NAME,
     Clause,
     Constant,
     Constraint,
@@ -44,58 +53,24 @@ from tamis.language.constraints import (
     constraint_key,
     constraints_in,
     fold,
-    folded_name,
-    null_name,
+    print_filters,
+)
+from tamis.language.eventwords import (
+    APART,
+    COMPARED_NAME,
+    HINTS,
+    INT64,
+    JOINS,
+    ODD_NAME,
+    OPERATORS,
+    ORDER,
+    PARTS,
+    SAME,
+    TOKEN,
+    cut,
+    double_quoted,
 )
 from tamis.language.grammar import Token
-
-_JOINS = ("and", "or", ")")
-_SAME = ("=", "!=")
-_ORDER = ("<", "<=", ">", ">=")
-_PARTS = ("prefix", "suffix", "contains")
-_OPERATORS = "= != < <= > >= prefix suffix contains in between exists absent"
-_SHOWN_MAX = 40
-_INT64 = range(-(1 << 63), 1 << 63)
-
-_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])"
-_TOKEN = lazy_pattern(
-    rf"""[ \t\r\n]*(?:
-        (?P<string>i?"(?:[^"\\]|\\.)*"|i?'(?:[^'\\]|\\.)*')
-      | (?P<quoted>`(?:[^`]|``)*`)
-      | (?P<number>{_NUMBER})
-      | (?P<symbol><=|>=|!=|==|<>|&&|\|\||[=<>!(),])
-      | (?P<word>{NAME})
-      | (?P<end>\Z)
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-_COMPARED_NAME = lazy_pattern(r"[\s(]*[^\W\d][\w.-]*\s*[=!<>]")
-_APART = " \t\r\n=!<>()\"'`,~&|"
-_ODD = r"[^\s=!<>()\"'`,~&|]"
-_ODD_NAME = lazy_pattern(rf"[\w.:-]*(?![\w.:-])({_ODD}){_ODD}*\w{_ODD}*")
-"""What is a name only in backquotes, between characters that stand apart; and why."""
-_NULL_ONLY = "write = null, or absent for what is missing or null"
-_INSTEAD = dict(
-    pair.split("→")
-    for pair in "==→= <>→!= &&→and ||→or ≥→>= ≤→<= ≠→!= True→true TRUE→true False→false "
-    "FALSE→false startswith→prefix starts→prefix endswith→suffix ends→suffix".split()
-)
-_PATTERNS = "there are no patterns: prefix, suffix and contains look for a string, case and all"
-_HINTS = {
-    **{word: f"write {instead}" for word, instead in _INSTEAD.items()},
-    **dict.fromkeys(("~", "matches", "like", "ilike"), _PATTERNS),
-    "None": "write null",
-    "null": _NULL_ONLY,
-    **dict.fromkeys("“”", "write plain quotes"),
-    "not": 'not comes before a whole constraint: not area prefix "a"',
-    "!": "write not",
-    "NaN": "no constant can be NaN",
-    "Infinity": "no constant can be infinite",
-    "#": "comments are lines of their own",
-    "/": "XPath is for documents: use tamis.compile, or tamis match; a name with / is written in "
-    "backquotes",
-    "is": "write =; or exists, or absent",
-}
 
 
 def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Filter, ...]:
@@ -137,7 +112,7 @@ def reads_as_xpath(expression: str, limits: Limits = DEFAULT_LIMITS) -> bool:
     >>> reads_as_xpath("a = 1 and b > 2"), reads_as_xpath("a = 1 and @b > 2")
     (True, False)
     """
-    if _COMPARED_NAME.match(expression) is None or not is_filter(expression, limits):
+    if COMPARED_NAME.match(expression) is None or not is_filter(expression, limits):
         return False
     found = parse_filters(expression, limits)
     names = {each.name for filter in found for each in constraints_in(filter)}
@@ -149,6 +124,9 @@ def is_folded(token: Token) -> bool:
     return token.kind == "string" and token.text[0] == "i"
 
 
+_EACH = -1
+
+
 class _Parser:
     """Reads one expression; each part of it becomes its filters."""
 
@@ -156,6 +134,7 @@ class _Parser:
         self.text = expression
         self.limits = limits
         self.count = 0  # of constraints, as they are written
+        self.elements = 0  # how many [] are around
         self.codes: dict[tuple[object, ...], int] = {}
         self.constraints: list[Constraint] = []
         self.token = Token("end", "", 0)
@@ -168,11 +147,13 @@ class _Parser:
             formula = self._disjunction(0)
             if self.token.kind != "end":
                 self._expected("and, or, or the end")
-            most, refuse = self.limits.subscription_filters, partial(self._has_too_many, start)
-            filters = conjunctions(formula, most, refuse)
+            return self._filters(formula, start)
         except RecursionError:
             self._reached("parentheses are nested deeper than Python can follow")
-        return tuple(map(self._filter, filters))
+
+    def _filters(self, formula: Formula, start: int) -> tuple[Filter, ...]:
+        most, refuse = self.limits.subscription_filters, partial(self._has_too_many, start)
+        return tuple(map(self._filter, conjunctions(formula, most, refuse)))
 
     def _filter(self, found: Conjunction) -> Filter:
         clauses = (
@@ -221,12 +202,18 @@ class _Parser:
         self.count += 1
         if self.count > (most := self.limits.subscription_predicates):
             self._reached(f"there are more than {most:,} constraints (subscription_predicates)")
-        name = self._name()
+        path = self._path()
+        if path[-1] == _EACH:
+            return self._elements(path[:-1])
+        return self._about(path_name(path))
+
+    def _about(self, name: str) -> Formula:
+        """What is asked of an attribute."""
         token = self.token
         operator = token.text
-        if operator in (*_SAME, *_ORDER, *_PARTS):
+        if operator in (*SAME, *ORDER, *PARTS):
             self._next()
-            if operator in _SAME and self._takes("null"):
+            if operator in SAME and self._takes("null"):
                 own = name if operator == "!=" else null_name(name)
                 return self._code(Constraint(own, "exists"))
             return self._code(self._compared(name, operator))
@@ -238,18 +225,18 @@ class _Parser:
             return self._between(name)
         if self._takes("in"):
             return self._lists(name)
-        hint = "of a boolean, write = true" if token.kind == "end" or token.text in _JOINS else None
-        self._expected(f"an operator ({_OPERATORS})", hint)
+        hint = "of a boolean, write = true" if token.kind == "end" or token.text in JOINS else None
+        self._expected(f"an operator ({OPERATORS})", hint)
 
     def _compared(self, name: str, operator: str) -> Constraint:
         """A constraint with one value, which comes next."""
-        value, at = self._value("a string" if operator in _PARTS else "a value")
-        if operator in _ORDER and isinstance(value, bool):
+        value, at = self._value("a string" if operator in PARTS else "a value")
+        if operator in ORDER and isinstance(value, bool):
             self._fail("booleans have no order", at, "write = or !=")
-        if is_folded(at) and operator in _ORDER:
+        if is_folded(at) and operator in ORDER:
             self._fail("strings without case have no order", at, "leave out the i")
-        if operator in _PARTS and not isinstance(value, str):
-            message = f"{operator} asks for a part of a string, not {_cut(at.text)}"
+        if operator in PARTS and not isinstance(value, str):
+            message = f"{operator} asks for a part of a string, not {cut(at.text)}"
             self._fail(message, at, 'write "…"')
         return Constraint(folded_name(name) if is_folded(at) else name, operator, value)
 
@@ -291,24 +278,80 @@ class _Parser:
         found += map(self._code, lists)
         return Some(tuple(found)) if len(found) > 1 else found[0]
 
-    def _name(self) -> str:
+    def _elements(self, path: Path) -> Formula:
+        """A condition on some element of a list, which is a formula of its own."""
+        outer = self.codes, self.constraints
+        self.codes, self.constraints = {}, []
+        self.elements += 1
+        if self.elements > self.limits.subscription_nesting:
+            self._reached(f"more than {self.elements - 1:,} [] inside each other")
+        start, is_named = self.token.position, self._takes(".")
+        if is_named and self._takes("("):
+            formula = self._disjunction(1)
+            if not self._takes(")"):
+                self._expected("and, or, or )")
+        elif is_named:
+            formula = self._constraint()
+        else:
+            formula = self._about(ITSELF)
+        filters = self._filters(formula, start)
+        is_one = len(filters) == len(filters[0]) == 1 and isinstance(filters[0][0], Constraint)
+        text = print_filters(filters)
+        itself = f"`{ITSELF}`"
+        if is_one and text.startswith(itself):
+            text = text.removeprefix(itself)
+        else:
+            text = f".{text}" if is_one else f".({text})"
+        self.elements -= 1
+        self.codes, self.constraints = outer
+        return self._code(Constraint(elements_name(path, text), "exists"))
+
+    def _path(self) -> Path:
+        """The path of an attribute; its last part is ``_EACH`` where [] is behind it."""
+        path: list[str | int] = [*self._name()]
+        while True:
+            if self._takes("["):
+                position = self.token
+                if position.kind == "number":
+                    if not position.text.isdecimal():
+                        self._fail("a position is a whole number from 0 on", position)
+                    self._next()
+                    path.append(int(position.text[:18]))
+                if not self._takes("]"):
+                    self._expected("a position, or ]")
+                if position.kind != "number":
+                    return (*path, _EACH)
+            elif self._takes("."):
+                path += self._name(is_first=False)
+            else:
+                return tuple(path)
+
+    def _name(self, is_first: bool = True) -> list[str]:
+        """A name in backquotes, or names with dots between them."""
         token = self.token
         if token.kind == "quoted":
             self._next()
             if len(token.text) == 2:
                 self._fail("the name is empty", token)
-            return self._encodable(token.text[1:-1].replace("``", "`"), token)
+            name = self._encodable(token.text[1:-1].replace("``", "`"), token)
+            if name != ITSELF and any(mark in name for mark in MARKS):
+                self._fail("there are no such control characters in names", token)
+            return [name]
         if token.kind != "word":
             hint = "a name is written without quotes, or in backquotes"
             self._expected("the name of an attribute", hint if token.kind == "string" else None)
-        if token.text in KEYWORDS:
-            hint = _HINTS.get(token.text, f"as a name it is written in backquotes: `{token.text}`")
-            if token.text in ("exists", "in", *_PARTS):
+        if is_first and token.text in KEYWORDS:
+            hint = HINTS.get(token.text, f"as a name it is written in backquotes: `{token.text}`")
+            if token.text in ("exists", "in", *PARTS):
                 hint = f"the name comes first: temp {token.text} …; {hint}"
-            message = f"expected the name of an attribute, found {_cut(token.text)!r}"
+            message = f"expected the name of an attribute, found {cut(token.text)!r}"
             self._fail(message, token, hint)
+        names = token.text.split(".")
+        if not all(names):
+            hint = f"a name with dots is written in backquotes: `{cut(token.text)}`"
+            self._fail("there is no name between two dots", token, hint)
         self._next()
-        return token.text
+        return names
 
     def _value(self, expected: str) -> tuple[Constant, Token]:
         token = self.token
@@ -320,8 +363,8 @@ class _Parser:
                 value = self._number(token)
             case "word", "true" | "false" as word:
                 value = word == "true"
-            case "word", word if word not in _HINTS:
-                hint = f'a string is written in quotes: "{_cut(word)}"; attributes are not '
+            case "word", word if word not in HINTS:
+                hint = f'a string is written in quotes: "{cut(word)}"; attributes are not '
                 self._expected(expected, hint + "compared with each other")
             case _:
                 self._expected(expected)
@@ -331,7 +374,7 @@ class _Parser:
     def _string(self, token: Token) -> str:
         inner = token.text.removeprefix("i")[1:-1]
         if token.text[-1] == "'":  # as JSON has it
-            inner = re.sub(r"\\.|\"", _double_quoted, inner, flags=re.DOTALL)
+            inner = re.sub(r"\\.|\"", double_quoted, inner, flags=re.DOTALL)
         try:
             value: str = json.loads(f'"{inner}"', strict=False)
         except ValueError:
@@ -353,7 +396,7 @@ class _Parser:
             if math.isinf(value):
                 self._fail("the number is beyond what a 64-bit float can be", token)
             return value
-        if len(token.text) > 20 or int(token.text) not in _INT64:
+        if len(token.text) > 20 or int(token.text) not in INT64:
             hint = "as a float it is less precise: 1e19"
             self._fail("the integer is beyond 64 bits", token, hint)
         return int(token.text)
@@ -366,7 +409,7 @@ class _Parser:
         return found
 
     def _next(self) -> None:
-        match = _TOKEN.match(self.text, self._position)
+        match = TOKEN.match(self.text, self._position)
         if match is None:
             self._fail_at_character()
         kind = match.lastgroup or "end"
@@ -381,25 +424,25 @@ class _Parser:
         if found.text in "\"'`":
             self._fail(f"there is no {found.text} at the end of this", found)
         first = start
-        while first and self.text[first - 1] not in _APART:
+        while first and self.text[first - 1] not in APART:
             first -= 1
-        is_value = self.token.text in (*_SAME, *_ORDER, *_PARTS)
-        name = None if is_value else _ODD_NAME.match(self.text, first)
+        is_value = self.token.text in (*SAME, *ORDER, *PARTS)
+        name = None if is_value else ODD_NAME.match(self.text, first)
         word = re.compile(r"[\w.+-]+").match(self.text, start)
         if not name and word and (found.text.isdecimal() or found.text in "+-."):
             example = "as in 5, -5, 0.5 and 5e3; a string is written in quotes"
-            self._fail(f"{_cut(word[0])!r} is no number", found, example)
-        hint = None if name and first < start else _HINTS.get(found.text)
+            self._fail(f"{cut(word[0])!r} is no number", found, example)
+        hint = None if name and first < start else HINTS.get(found.text)
         if name and hint is None:
-            hint = f"a name with {name[1]} is written in backquotes: `{_cut(name[0])}`"
+            hint = f"a name with {name[1]} is written in backquotes: `{cut(name[0])}`"
         self._fail(f"{found.text!r} has no meaning here", found, hint)
 
     def _expected(self, what: str, hint: str | None = None) -> NoReturn:
         token = self.token
-        found = "the end" if token.kind == "end" else repr(_cut(token.text))
+        found = "the end" if token.kind == "end" else repr(cut(token.text))
         lower = token.text.lower()
         if hint is None and token.kind in ("word", "symbol"):
-            hint = _HINTS.get(token.text)
+            hint = HINTS.get(token.text)
             if hint is None and token.text != lower and lower in KEYWORDS:
                 hint = f"write {lower}"
         self._fail(f"expected {what}, found {found}", token, hint)
@@ -415,11 +458,3 @@ class _Parser:
     def _reached(self, message: str, start: int | None = None) -> NoReturn:
         at = self.token.position if start is None else start
         raise SubscriptionLimitError(message, self.text, at)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"
-
-
-def _double_quoted(match: re.Match[str]) -> str:
-    return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, get_args
@@ -23,13 +23,12 @@ from pyspark.sql import types as sql
 from tamis.core.arguments import is_store
 from tamis.core.errors import SubscriptionId, UsageError
 from tamis.core.limits import DEFAULT_LIMITS
-from tamis.events.checks import ObjectWarning
+from tamis.events.derive import Deriver
 from tamis.events.live import EventMatcher
 from tamis.events.matcher import CompiledEventMatcher
 from tamis.events.matches import EventMatches
 from tamis.events.model import ARRAY_TYPES, By, FilterTable
 from tamis.events.subscriptions import EventSubscriptions
-from tamis.language.constraints import plain_name
 from tamis.language.entries import SubscriptionItems
 from tamis.spark.program import PickledArtifact, given_items, id_type
 from tamis.spark.rows import (
@@ -126,8 +125,8 @@ def match_events(
     kept = tuple(fields) if keep is None else tuple(keep)
     check_columns(fields, columns or [], kept)
     given = event_subscriptions(subscriptions, interfaces)
-    names = list(dict.fromkeys(map(plain_name, given.table.names)))
-    attributes = _attributes(fields, columns, names)
+    deriver = Deriver(given.table.names, DEFAULT_LIMITS)
+    attributes = _attributes(fields, columns, deriver.read_at_top(fields), deriver.roots)
     program = EventArtifact.of(given)
     ids = given.ids if by == "subscription" else given.interface_ids
     type = "bigint" if by == "filter" else id_type(ids)
@@ -138,7 +137,10 @@ def match_events(
 
 
 def _attributes(
-    fields: Mapping[str, sql.StructField], columns: Sequence[str] | None, names: Sequence[str]
+    fields: Mapping[str, sql.StructField],
+    columns: Sequence[str] | None,
+    names: Sequence[str],
+    looked_into: Container[str],
 ) -> list[str]:
     """The columns that are read; values must be able to have their types."""
     missing = [name for name in names if name not in fields]
@@ -146,8 +148,6 @@ def _attributes(
         shown = ", ".join(repr(name) for name in missing[:5])
         more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
         log.warning("subscriptions name attributes that are no columns: %s%s", shown, more)
-        structs = [field for field in fields.values() if isinstance(field.dataType, sql.StructType)]
-        ObjectWarning(missing).look([{field.name: {} for field in structs}])
     if columns is None:
         attributes = checked = [name for name in names if name in fields]
     else:
@@ -155,7 +155,7 @@ def _attributes(
         checked = list(dict.fromkeys(columns))
         attributes = [name for name in checked if name in named]
     for name in checked:
-        if not isinstance(fields[name].dataType, _VALUE_TYPES):
+        if name not in looked_into and not isinstance(fields[name].dataType, _VALUE_TYPES):
             kind = fields[name].dataType.simpleString()
             raise UsageError(
                 f"the column {name!r} is of type {kind:.80}, which values cannot be: make it "

@@ -1,0 +1,219 @@
+"""``Deriver``: the attributes of an event that are found in others: see ``language.attributes``."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tamis.core.errors import EventError
+from tamis.core.limits import Limits
+from tamis.events.checks import plain_value
+from tamis.language.attributes import ELEMENTS, FOLDED, ITSELF, NULL, Path, attribute_of
+from tamis.language.constraints import fold
+
+if TYPE_CHECKING:
+    from tamis.events.matcher import CompiledEventMatcher
+
+_MISSING = object()
+_UNBOUNDED = 1 << 40
+
+
+class _Place:
+    """A place in events, and what is asked of it.
+
+    Attributes:
+        inside: what is asked of the values in an object, by name, or in a list, by position.
+        names: of the attributes that have the value, by mark.
+        conditions: on elements, each with the name of the attribute that says so.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.inside: dict[str | int, _Place] = {}
+        self.names: dict[str, str] = {}
+        self.conditions: dict[str, str] = {}
+        self._limits = limits
+
+    def at(self, path: Path) -> _Place:
+        """The place that a path leads to from here."""
+        place = self
+        for part in path:
+            place = place.inside.setdefault(part, _Place(self._limits))
+        return place
+
+    @cached_property
+    def of_elements(self) -> CompiledEventMatcher:
+        """Matches elements with the conditions, by their numbers."""
+        from tamis.events.matcher import compile_events  # noqa: PLC0415 - it imports this module
+
+        bounds = ("chars", "nesting", "predicates", "filters")  # they were held before
+        unbounded = dict.fromkeys((f"subscription_{bound}" for bound in bounds), _UNBOUNDED)
+        asked = dict(enumerate(map(_expression, self.conditions)))
+        return compile_events(asked, limits=replace(self._limits, **unbounded))
+
+
+def _expression(condition: str) -> str:
+    """The condition on an element, as an expression about an event."""
+    if condition.startswith(".("):
+        return condition[2:-1]
+    return condition[1:] if condition.startswith(".") else f"`{ITSELF}`{condition}"
+
+
+class Deriver:
+    """Adds derived attributes to events. Threads may share it.
+
+    >>> from tamis.language.attributes import elements_name
+    >>> names = [path_name(("a", "b")), elements_name(("a", "l"), " > 2")]
+    >>> deriver = Deriver(names, Limits())
+    >>> [event] = deriver.derived([{"a": {"b": 7, "l": [1, 3]}}], {})
+    >>> [event[name] for name in names]
+    [7, True]
+
+    Attributes:
+        roots: the attributes whose objects and lists are looked into.
+        single: others whose values it reads, which have to be plain.
+    """
+
+    def __init__(self, names: Sequence[str], limits: Limits) -> None:
+        self._all = names
+        self._names = {name for name in names if attribute_of(name).mark}
+        self._limits = limits
+        self._top = _Place(limits)
+        self._dotted: dict[str, Path] = {}  # paths by what they are as one name
+        self._asked: set[str] = set()  # whether they are null
+        self.roots: set[str] = set()
+        self.single: set[str] = set()
+        for name in sorted(self._names):
+            mark, path, condition = attribute_of(name)
+            place = self._top.at(path)
+            if mark == ELEMENTS:
+                place.conditions[condition] = name
+            else:
+                place.names[mark] = name
+            looks = len(path) > 1 or mark == ELEMENTS
+            of = self.roots if looks else self._asked if mark == NULL else self.single
+            of.add(str(path[0]))
+            if len(path) > 1 and all(isinstance(part, str) for part in path):
+                self._dotted[".".join(map(str, path))] = path
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    @property
+    def looks_inside(self) -> bool:
+        """Whether it reads objects or lists."""
+        return bool(self.roots)
+
+    def top_names(self) -> list[str]:
+        """The attributes that it may read, at the top of events."""
+        return [*self.roots, *self.single, *self._asked, *self._dotted]
+
+    def read_at_top(self, known: Container[str]) -> list[str]:
+        """All attributes that are read, at the top of events of which some are known."""
+        plain = (name for name in self._all if not attribute_of(name).mark)
+        dotted = {name: path[0] for name, path in self._dotted.items() if name in known}
+        roots = (
+            root for root in sorted(self.roots) if root in known or root not in dotted.values()
+        )
+        return list(dict.fromkeys([*plain, *sorted(self.single | self._asked), *roots, *dotted]))
+
+    def columns(self) -> dict[str, str]:
+        """The attribute of each derived one, where none is inside of another."""
+        return {name: str(attribute_of(name).path[0]) for name in self._names}
+
+    def derived(
+        self, events: Iterable[dict[str, Any]], errors: dict[int, EventError]
+    ) -> list[dict[str, Any]]:
+        """Events with the attributes that are derived; ``errors`` gets those of others."""
+        found: list[dict[str, Any]] = []
+        elements: dict[int, tuple[_Place, list[tuple[int, Any]]]] = {}
+        for number, event in enumerate(events):
+            own = {name: value for name, value in event.items() if name not in self._names}
+            reader = _Reader(self._limits, own, elements, number)
+            try:
+                reader.look(self._top, event)
+                for dotted in self._dotted.keys() & event.keys():
+                    path = self._dotted[dotted]
+                    if not isinstance(event.get(str(path[0])), Mapping):
+                        reader.visit(self._top.at(path), event[dotted])
+            except EventError as error:
+                errors.setdefault(number, error)
+                own = {}
+            found.append(own)
+        for place, listed in elements.values():
+            self._match_elements(place, listed, found, errors)
+        return found
+
+    def _match_elements(
+        self,
+        place: _Place,
+        listed: list[tuple[int, Any]],
+        found: list[dict[str, Any]],
+        errors: dict[int, EventError],
+    ) -> None:
+        each = (value if isinstance(value, Mapping) else {ITSELF: value} for _, value in listed)
+        names = list(place.conditions.values())
+        for (number, _), match in zip(listed, place.of_elements.match_many(each), strict=True):
+            if match.error is not None:
+                errors.setdefault(number, match.error)
+                found[number] = {}
+            elif number not in errors:
+                found[number].update((names[index], True) for index in match.indices.tolist())
+
+
+class _Reader:
+    """Reads what is asked of one event."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        found: dict[str, Any],
+        elements: dict[int, tuple[_Place, list[tuple[int, Any]]]],
+        number: int,
+    ) -> None:
+        self._limits, self._found, self._elements = limits, found, elements
+        self._number = number
+
+    def look(self, place: _Place, value: Any) -> None:
+        """Find what is asked of what is in a value."""
+        if isinstance(value, Mapping):
+            for name in place.inside.keys() & value.keys():
+                self.visit(place.inside[name], value[name])
+        elif isinstance(value, list | tuple):
+            for position, inner in place.inside.items():
+                if isinstance(position, int) and position < len(value):
+                    self.visit(inner, value[position])
+
+    def visit(self, place: _Place, value: Any) -> None:
+        """Find what is asked of a value."""
+        for mark, name in place.names.items():
+            if mark == NULL:
+                self._found[name] = True if value is None else None
+                continue
+            own = plain_value(name, value, self._limits.event_string_bytes)
+            self._found[name] = fold(own) if mark == FOLDED and isinstance(own, str) else own
+        if place.conditions:
+            values = value if isinstance(value, list | tuple) else [value]
+            _, listed = self._elements.setdefault(id(place), (place, []))
+            listed += [(self._number, each) for each in values]
+        if place.inside:
+            self.look(place, value)
+
+
+def value_at(event: Mapping[str, Any], path: Path) -> tuple[Any, Path]:
+    """What is at a path of an event, and the path as far as there is something."""
+    value: Any = event
+    for index, part in enumerate(path):
+        inner = _MISSING
+        if isinstance(part, str) and isinstance(value, Mapping):
+            inner = value.get(part, _MISSING)
+        elif isinstance(part, int) and isinstance(value, list | tuple) and part < len(value):
+            inner = value[part]
+        if inner is _MISSING:
+            dotted = ".".join(map(str, path))
+            if dotted in event and not isinstance(event.get(str(path[0])), Mapping):
+                return event[dotted], path
+            return value if index else None, path[:index]
+        value = inner
+    return value, path
