@@ -68,6 +68,33 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
         [{"a": [{"b": [{"c": 0}, {"c": 1}], "d": 2}]}],
         [{"a": [{"b": [{"c": 1}]}, {"d": 2}]}],
     ),
+    "no element of an element": (
+        "a[].(b exists and not c[] exists)",
+        [{"a": [{"b": 1}]}, {"a": [{"b": 1, "c": [None]}]}, {"a": [{"c": [1]}, {"b": 1, "c": []}]}],
+        [{"a": [{"b": 1, "c": [None, 1]}]}],
+    ),
+    "the element itself": (
+        "a[].(. exists and not . in ('x', 3))",
+        [{"a": ["x", 4]}, {"a": "y"}],
+        [{"a": ["x", 3, None]}, {"a": []}, {"a": {"b": 1}}],
+    ),
+    "a range of one element": ("a[].(. > 0 and . < 9)", [{"a": [9, 8]}], [{"a": [0, 9]}]),
+    "a pattern": (
+        "a like 'x*y?z' or b.c like i'?X*\\\\*'",
+        [{"a": "xyyz"}, {"a": "x..yyz"}, {"b": {"c": "axb*"}}],
+        [{"a": "xyz"}, {"a": "x.yyz."}, {"b": {"c": "xb*"}}, {"b": {"c": "axb"}}, {"a": 5}],
+    ),
+    "a pattern of some element": ("a[] like 'x?y'", [{"a": ["", "xxy"]}], [{"a": ["xy"]}]),
+    "networks": (
+        "ip cidr ('10.0.0.0/8', 'fe80::/10')",
+        [{"ip": "10.255.0.1"}, {"ip": "fe80::1"}, {"ip": "FEBF::"}],
+        [{"ip": "11.0.0.1"}, {"ip": "10.0.0"}, {"ip": 10}, {"ip": "::ffff:10.0.0.1"}, {}],
+    ),
+    "no network": (
+        "not src.ip cidr '10.0.0.0/8'",
+        [{}, {"src": {"ip": "x"}}],
+        [{"src": {"ip": "10.1.1.1"}}],
+    ),
     "elements of a path": ("a.b[].c = 1", [{"a": {"b": [{"c": 1}]}}], [{"a": [{"b": {"c": 1}}]}]),
     "absent inside": (
         "a.b absent",
@@ -230,7 +257,7 @@ def formulas(draw: st.DrawFn, depth: int = 2) -> Formula:
     return f"({one}) or ({other})", lambda event: truth(event) or also(event)
 
 
-@settings(max_examples=200)
+@settings(max_examples=500)
 @given(asked=st.lists(formulas(), min_size=1, max_size=5), events=EVENTS)
 def test_drawn_conditions(asked: list[Formula], events: list[dict[str, Any]]) -> None:
     expressions = {number: text for number, (text, _) in enumerate(asked)}

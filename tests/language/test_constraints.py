@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.core.limits import Limits
 from tamis.events.model import number
-from tamis.language.attributes import elements_name, folded_name, null_name, path_name
+from tamis.language.attributes import elements_name, folded_name, null_name, path_name, pattern_name
 from tamis.language.constraints import (
     Clause,
     Constraint,
@@ -88,6 +88,14 @@ CASES: dict[str, tuple[str, list[list[Constraint | Clause]]]] = {
     "positions": ("a[0].b[10] = 1", [[c(path_name(("a", 0, "b", 10)), "=", 1)]]),
     "without case, in a path": ("a.b = i'X'", [[c(folded_name(path_name(("a", "b"))), "=", "x")]]),
     "null in a path": ("a.b = null", [[c(null_name(path_name(("a", "b"))), "exists")]]),
+    "a pattern": ("a like 'x*y'", [[c(pattern_name("a", ' like "x*y"'), "exists")]]),
+    "a pattern that is a string": ("a like 'x\\\\*'", [[c("a", "=", "x*")]]),
+    "a pattern that is a part": ("a like i'*X*'", [[c(folded_name("a"), "contains", "x")]]),
+    "networks": (
+        "a cidr ('10.0.0.0/8', '::/0')",
+        [[c(pattern_name("a", ' cidr "10.0.0.0/8"'), "exists")], [c(pattern_name("a", ' cidr "::/0"'), "exists")]],
+    ),
+    "the element itself": ("a[].(. = 1 or b = 2)", [[c(elements_name(("a",), ".(. = 1 or b = 2)"), "exists")]]),
     "some element": ("a[] > 3", [[c(elements_name(("a",), " > 3"), "exists")]]),
     "a field of some element": ("a.b[].c = 1", [[c(elements_name(("a", "b"), ".c = 1"), "exists")]]),
     "conditions on one element": (
@@ -128,7 +136,7 @@ BAD = [
     (
         "temp",
         4,
-        "expected an operator (= != < <= > >= prefix suffix contains in between exists absent)",
+        "expected an operator (= != < <= > >= prefix suffix contains like cidr in between exists absent)",
         "",
     ),
     ("temp >", 6, "expected a value, found the end", ""),
@@ -173,6 +181,13 @@ BAD = [
     ("a = 5x", 4, "'5x' is no number", ""),
     ("a = $5", 4, "'$' has no meaning here", ""),
     ("a..b = 1", 0, "no name between two dots", "`a..b`"),
+    (". = 1", 0, "expected the name of an attribute, found '.'", ""),
+    ("a like 3", 7, "like asks for a pattern, not 3", ""),
+    ("a cidr '10.0.0.1/8'", 7, "is no network", 'write "10.0.0.0/8"'),
+    ("a cidr 'x'", 7, "'x' is no network", 'write "10.0.0.0/8", or'),
+    ("a cidr i'10.0.0.0/8'", 7, "a network is a string", ""),
+    ("a ilike 'x'", 2, "found 'ilike'", "write like i"),
+    ("a matches 'x'", 2, "found 'matches'", "there are no regular expressions"),
     ("a[-1] = 1", 2, "a position is a whole number", ""),
     ("a[1.5] = 1", 2, "a position is a whole number", ""),
     ("a[x] = 1", 2, "expected a position, or ], found 'x'", ""),

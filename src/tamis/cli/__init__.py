@@ -39,6 +39,7 @@ app = Commands(
         "match": "Match documents against subscriptions.",
         "match-events": "Match events against subscriptions.",
         "transform": "Transform documents into messages for subscriptions.",
+        "convert": "Convert rules of others to subscriptions of events.",
         "compile": "Compile subscriptions and save the program.",
         "subscriptions": "Keep subscriptions in a folder, and change them.",
         "check": "Check subscriptions for errors.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tamis.core.errors import EventError
 from tamis.core.limits import Limits
 from tamis.events.checks import plain_value
-from tamis.language.attributes import ELEMENTS, FOLDED, ITSELF, NULL, Path, attribute_of
+from tamis.language.attributes import ELEMENTS, FOLDED, ITSELF, NULL, TEST, Path, attribute_of
 from tamis.language.constraints import fold
+from tamis.language.patterns import Networks, Pattern
 
 if TYPE_CHECKING:
     from tamis.events.matcher import CompiledEventMatcher
@@ -27,12 +29,14 @@ class _Place:
         inside: what is asked of the values in an object, by name, or in a list, by position.
         names: of the attributes that have the value, by mark.
         conditions: on elements, each with the name of the attribute that says so.
+        tests: of strings, likewise.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.inside: dict[str | int, _Place] = {}
         self.names: dict[str, str] = {}
         self.conditions: dict[str, str] = {}
+        self.tests: dict[str, str] = {}
         self._limits = limits
 
     def at(self, path: Path) -> _Place:
@@ -41,6 +45,21 @@ class _Place:
         for part in path:
             place = place.inside.setdefault(part, _Place(self._limits))
         return place
+
+    @cached_property
+    def of_strings(self) -> tuple[list[tuple[Pattern, bool, str]], Networks]:
+        """Patterns, each with whether case does not matter and a name; and networks."""
+        patterns: list[tuple[Pattern, bool, str]] = []
+        networks: dict[str, str] = {}
+        for condition, name in self.tests.items():
+            _, kind, written = condition.split(" ", 2)
+            if kind == "cidr":
+                networks[name] = json.loads(written)
+                continue
+            is_folded = written[0] == "i"
+            text = json.loads(written.removeprefix("i"))
+            patterns.append((Pattern.read(text), is_folded, name))
+        return patterns, Networks(networks)
 
     @cached_property
     def of_elements(self) -> CompiledEventMatcher:
@@ -54,10 +73,10 @@ class _Place:
 
 
 def _expression(condition: str) -> str:
-    """The condition on an element, as an expression about an event."""
+    """The condition on an element, as an expression about it: ITSELF says so to the parser."""
     if condition.startswith(".("):
-        return condition[2:-1]
-    return condition[1:] if condition.startswith(".") else f"`{ITSELF}`{condition}"
+        return ITSELF + condition[2:-1]
+    return ITSELF + (condition[1:] if condition.startswith(".") else f".{condition}")
 
 
 class Deriver:
@@ -72,6 +91,7 @@ class Deriver:
 
     Attributes:
         roots: the attributes whose objects and lists are looked into.
+        has_tests: whether it tests strings.
         single: others whose values it reads, which have to be plain.
     """
 
@@ -81,7 +101,8 @@ class Deriver:
         self._limits = limits
         self._top = _Place(limits)
         self._dotted: dict[str, Path] = {}  # paths by what they are as one name
-        self._asked: set[str] = set()  # whether they are null
+        self._asked: set[str] = set()  # others, which may have any values
+        self.has_tests = False
         self.roots: set[str] = set()
         self.single: set[str] = set()
         for name in sorted(self._names):
@@ -89,10 +110,13 @@ class Deriver:
             place = self._top.at(path)
             if mark == ELEMENTS:
                 place.conditions[condition] = name
+            elif mark == TEST:
+                place.tests[condition] = name
+                self.has_tests = True
             else:
                 place.names[mark] = name
             looks = len(path) > 1 or mark == ELEMENTS
-            of = self.roots if looks else self._asked if mark == NULL else self.single
+            of = self.roots if looks else self.single if mark == FOLDED else self._asked
             of.add(str(path[0]))
             if len(path) > 1 and all(isinstance(part, str) for part in path):
                 self._dotted[".".join(map(str, path))] = path
@@ -193,6 +217,15 @@ class _Reader:
                 continue
             own = plain_value(name, value, self._limits.event_string_bytes)
             self._found[name] = fold(own) if mark == FOLDED and isinstance(own, str) else own
+        if place.tests and isinstance(value, str):
+            patterns, networks = place.of_strings
+            folded = fold(value)
+            self._found.update(
+                (name, True)
+                for pattern, is_folded, name in patterns
+                if pattern.matches(folded if is_folded else value)
+            )
+            self._found.update(dict.fromkeys(networks.of(value), True))
         if place.conditions:
             values = value if isinstance(value, list | tuple) else [value]
             _, listed = self._elements.setdefault(id(place), (place, []))

@@ -102,7 +102,7 @@ class Encoder:
         >>> Encoder(["temp", "area"]).arrow(rows).event_starts
         array([0, 2, 3])
         """
-        if self._deriver.looks_inside:
+        if self._deriver.looks_inside or self._deriver.has_tests:
             return self.events(rows_of(batch, {*self._read, *self._deriver.top_names()}))
         if self._deriver:
             batch = with_derived(batch, self._deriver.columns())

@@ -8,6 +8,7 @@ an attribute that the encoder of events adds:
 ``NULL``       exists where an attribute is null
 ``PATH``       what is inside of objects and lists; where the first is none, an attribute with dots
 ``ELEMENTS``   exists where some element of a list is as a condition says
+``TEST``       exists where a string is as a pattern says, or an address in a network
 =============  =====================================================================================
 """
 
@@ -17,11 +18,11 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-FOLDED, NULL, PATH, ELEMENTS = "\0", "\1", "\2", "\3"
+FOLDED, NULL, PATH, ELEMENTS, TEST = "\0", "\1", "\2", "\3", "\6"
 _INDEX = "\4"
 ITSELF = "\5"
 """The name of an element in conditions on it."""
-MARKS = (FOLDED, NULL, PATH, ELEMENTS, _INDEX, ITSELF)
+MARKS = (FOLDED, NULL, PATH, ELEMENTS, TEST, _INDEX, ITSELF)
 
 KEYWORDS = frozenset("prefix suffix contains and or not in exists between true false null".split())
 NAME = r"[^\W\d](?:[\w.:-]*\w)?"
@@ -36,9 +37,9 @@ class Attribute(NamedTuple):
     """What a name means.
 
     Attributes:
-        mark: FOLDED, NULL, PATH or ELEMENTS; "" for an attribute as it is.
+        mark: FOLDED, NULL, PATH, ELEMENTS or TEST; "" for an attribute as it is.
         path: where it is; one name at the top of events.
-        condition: of ELEMENTS, what stands behind the path and ``[]``.
+        condition: of ELEMENTS, what stands behind the path and ``[]``; of TEST, behind the path.
     """
 
     mark: str
@@ -72,14 +73,19 @@ def elements_name(path: Path, condition: str) -> str:
     return f"{ELEMENTS}{path_name(path)}{ELEMENTS}{condition}"
 
 
+def pattern_name(name: str, condition: str) -> str:
+    """The name that exists where a string is as a condition says."""
+    return f"{TEST}{name}{TEST}{condition}"
+
+
 @cache
 def attribute_of(name: str) -> Attribute:
     """What a name means."""
     if name[:1] in (FOLDED, NULL):
         return Attribute(name[0], _path_of(name[1:]))
-    if name[:1] == ELEMENTS:
-        own, _, condition = name[1:].partition(ELEMENTS)
-        return Attribute(ELEMENTS, _path_of(own), condition)
+    if name[:1] in (ELEMENTS, TEST):
+        own, _, condition = name[1:].partition(name[0])
+        return Attribute(name[0], _path_of(own), condition)
     path = _path_of(name)
     return Attribute(PATH if len(path) > 1 else "", path)
 
@@ -115,7 +121,8 @@ def print_name(name: str) -> str:
             continue
         is_bare = _BARE.fullmatch(part) and (part not in KEYWORDS or written)
         text = part if is_bare else "`" + part.replace("`", "``") + "`"
+        text = "." if part == ITSELF else text
         written += f".{text}" if written else text
     if attribute.mark == ELEMENTS:
-        written += "[]" + attribute.condition
-    return written
+        written += "[]"
+    return written + attribute.condition

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from tamis.language.attributes import ELEMENTS, FOLDED, NULL, attribute_of, print_name
+from tamis.language.attributes import ELEMENTS, FOLDED, NULL, TEST, attribute_of, print_name
 
 Constant = str | int | float | bool
 """What a constraint compares with."""
@@ -94,7 +94,8 @@ def print_clause(literals: Sequence[tuple[Sequence[str], bool]]) -> str:
         text = " and ".join(constraints)
         is_apart = len(constraints) > 1 and (is_negated or len(literals) > 1)
         text = f"({text})" if is_apart else text
-        if is_negated and not is_apart and text.endswith(" exists"):
+        # Of elements, "absent" would be about some element.
+        if is_negated and not is_apart and text.endswith(" exists") and "[]" not in text:
             written.append(text.removesuffix("exists") + "absent")
         else:
             written.append(f"not {text}" if is_negated else text)
@@ -113,7 +114,7 @@ def print_constraint(
     """A constraint as it is written, its constants cut."""
     mark = attribute_of(name).mark
     if operator == "exists":
-        behind = {NULL: " = null", ELEMENTS: ""}.get(mark, " exists")
+        behind = {NULL: " = null", ELEMENTS: "", TEST: ""}.get(mark, " exists")
         return print_name(name) + behind
     written = partial(print_constant, name)
     if isinstance(constant, tuple | list):

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from typing import NoReturn
 
+from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.core.lazy import lazy_pattern
-from tamis.language.attributes import NAME
+from tamis.language.attributes import KEYWORDS, NAME
+from tamis.language.constraints import Constant, fold
+from tamis.language.grammar import Token
 
 JOINS = ("and", "or", ")")
 SAME = ("=", "!=")
 ORDER = ("<", "<=", ">", ">=")
 PARTS = ("prefix", "suffix", "contains")
-OPERATORS = "= != < <= > >= prefix suffix contains in between exists absent"
+OPERATORS = "= != < <= > >= prefix suffix contains like cidr in between exists absent"
 _SHOWN_MAX = 40
 INT64 = range(-(1 << 63), 1 << 63)
 
@@ -21,7 +27,7 @@ TOKEN = lazy_pattern(
         (?P<string>i?"(?:[^"\\]|\\.)*"|i?'(?:[^'\\]|\\.)*')
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<number>{_NUMBER})
-      | (?P<symbol><=|>=|!=|==|<>|&&|\|\||[=<>!(),\[\]]|\.(?=[`(]|[^\W\d]))
+      | (?P<symbol><=|>=|!=|==|<>|&&|\|\||[=<>!(),\[\]]|\.(?=[`(\s]|[^\W\d]))
       | (?P<word>{NAME})
       | (?P<end>\Z)
     )""",
@@ -38,11 +44,12 @@ _INSTEAD = dict(
     for pair in "==→= <>→!= &&→and ||→or ≥→>= ≤→<= ≠→!= True→true TRUE→true False→false "
     "FALSE→false startswith→prefix starts→prefix endswith→suffix ends→suffix".split()
 )
-_PATTERNS = "there are no patterns: prefix, suffix and contains look for a string, case and all"
+_PATTERNS = "there are no regular expressions: write like, with * for any characters and ? for one"
 HINTS = {
     **{word: f"write {instead}" for word, instead in _INSTEAD.items()},
-    **dict.fromkeys(("~", "matches", "like", "ilike"), _PATTERNS),
+    **dict.fromkeys(("~", "matches"), _PATTERNS),
     "None": "write null",
+    "ilike": 'write like i"…", where case does not matter',
     "null": _NULL_ONLY,
     **dict.fromkeys("“”", "write plain quotes"),
     "not": 'not comes before a whole constraint: not area prefix "a"',
@@ -61,6 +68,122 @@ def cut(text: str) -> str:
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"
 
 
-def double_quoted(match: re.Match[str]) -> str:
+def _double_quoted(match: re.Match[str]) -> str:
     """What is special in single quotes, as it is in double ones."""
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
+
+
+def is_folded(token: Token) -> bool:
+    """Whether a string is written with an i before it."""
+    return token.kind == "string" and token.text[0] == "i"
+
+
+class Tokens:
+    """The tokens of an expression, one after the other, and their values."""
+
+    def __init__(self, text: str, position: int = 0) -> None:
+        self.text = text
+        self.token = Token("end", "", 0)
+        self._position = position
+        self.next()
+
+    def value(self, expected: str) -> tuple[Constant, Token]:
+        token = self.token
+        value: Constant
+        match token.kind, token.text:
+            case "string", _:
+                value = self._string(token)
+            case "number", _:
+                value = self._number(token)
+            case "word", "true" | "false" as word:
+                value = word == "true"
+            case "word", word if word not in HINTS:
+                hint = f'a string is written in quotes: "{cut(word)}"; attributes are not '
+                self.expected(expected, hint + "compared with each other")
+            case _:
+                self.expected(expected)
+        self.next()
+        return value, token
+
+    def _string(self, token: Token) -> str:
+        inner = token.text.removeprefix("i")[1:-1]
+        if token.text[-1] == "'":  # as JSON has it
+            inner = re.sub(r"\\.|\"", _double_quoted, inner, flags=re.DOTALL)
+        try:
+            value: str = json.loads(f'"{inner}"', strict=False)
+        except ValueError:
+            hint = r"write \\ for a backslash itself, \" for a quote, \n, \t, \u00e9"
+            self.fail("a backslash in a string begins one of JSON's escapes", token, hint)
+        value = self.encodable(value, token)
+        return fold(value) if is_folded(token) else value
+
+    def encodable(self, text: str, token: Token) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fail("half of a surrogate pair is no character", token)
+        return text
+
+    def _number(self, token: Token) -> int | float:
+        if any(character in token.text for character in ".eE"):
+            value = float(token.text)
+            if math.isinf(value):
+                self.fail("the number is beyond what a 64-bit float can be", token)
+            return value
+        if len(token.text) > 20 or int(token.text) not in INT64:
+            hint = "as a float it is less precise: 1e19"
+            self.fail("the integer is beyond 64 bits", token, hint)
+        return int(token.text)
+
+    def takes(self, text: str) -> bool:
+        """Whether the next token is this one, which is passed over then; strings keep quotes."""
+        found = self.token.text == text
+        if found:
+            self.next()
+        return found
+
+    def next(self) -> None:
+        match = TOKEN.match(self.text, self._position)
+        if match is None:
+            self._fail_at_character()
+        kind = match.lastgroup or "end"
+        self.token = Token(kind, match[kind], match.start(kind))
+        self._position = match.end()
+
+    def _fail_at_character(self) -> NoReturn:
+        start = self._position
+        while self.text[start] in " \t\r\n":
+            start += 1
+        found = Token("character", self.text[start], start)
+        if found.text in "\"'`":
+            self.fail(f"there is no {found.text} at the end of this", found)
+        first = start
+        while first and self.text[first - 1] not in APART:
+            first -= 1
+        is_value = self.token.text in (*SAME, *ORDER, *PARTS)
+        name = None if is_value else ODD_NAME.match(self.text, first)
+        word = re.compile(r"[\w.+-]+").match(self.text, start)
+        if not name and word and (found.text.isdecimal() or found.text in "+-."):
+            example = "as in 5, -5, 0.5 and 5e3; a string is written in quotes"
+            self.fail(f"{cut(word[0])!r} is no number", found, example)
+        hint = None if name and first < start else HINTS.get(found.text)
+        if name and hint is None:
+            hint = f"a name with {name[1]} is written in backquotes: `{cut(name[0])}`"
+        self.fail(f"{found.text!r} has no meaning here", found, hint)
+
+    def expected(self, what: str, hint: str | None = None) -> NoReturn:
+        token = self.token
+        found = "the end" if token.kind == "end" else repr(cut(token.text))
+        lower = token.text.lower()
+        if hint is None and token.kind in ("word", "symbol"):
+            hint = HINTS.get(token.text)
+            if hint is None and token.text != lower and lower in KEYWORDS:
+                hint = f"write {lower}"
+        self.fail(f"expected {what}, found {found}", token, hint)
+
+    def fail(self, message: str, token: Token, hint: str | None = None) -> NoReturn:
+        raise SubscriptionSyntaxError(message, self.text, token.position, hint)
+
+    def reached(self, message: str, start: int | None = None) -> NoReturn:
+        at = self.token.position if start is None else start
+        raise SubscriptionLimitError(message, self.text, at)

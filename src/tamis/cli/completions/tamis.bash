@@ -16,6 +16,7 @@ _tamis() {
         'match-events --engine') words='auto signature reference sff ocm ccm' ;;
         'match-events --by') words='subscription filter interface' ;;
         'transform --declared-encoding') words='check ignore' ;;
+        'convert --from') words='eventbridge sns alertmanager' ;;
         'compile --unsupported') words='refuse slow' ;;
         'subscriptions create --kind') words='xpath events transform' ;;
         'subscriptions create --engine') words='auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda' ;;
@@ -48,7 +49,7 @@ _tamis() {
     if [ -z "$words" ]; then
         case "$command" in
             '')
-                words='match match-events transform compile subscriptions check select explain run schema hardware workload completion'
+                words='match match-events transform convert compile subscriptions check select explain run schema hardware workload completion'
                 [[ $current == -* ]] && words='-V --version --help -h' ;;
             'match')
                 words=''
@@ -59,6 +60,9 @@ _tamis() {
             'transform')
                 words=''
                 [[ $current == -* ]] && words='-s --subscriptions --namespaces --ns --default-ns --declared-encoding --skip-bad --recursive --glob --concatenated --limit --output --help -h' ;;
+            'convert')
+                words=''
+                [[ $current == -* ]] && words='--from --output --help -h' ;;
             'compile')
                 words=''
                 [[ $current == -* ]] && words='-s --subscriptions --output --namespaces --ns --default-ns --unsupported --skip-bad --warm --recursive --glob --concatenated --limit --help -h' ;;

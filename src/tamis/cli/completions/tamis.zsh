@@ -432,6 +432,15 @@ _tamis_compile() {
         '(--help -h)-h[Show this message and exit]' \
         && return
 }
+_tamis_convert() {
+    _arguments -s -S \
+        '(--from)--from=[Whose rules these are]:value:(eventbridge sns alertmanager)' \
+        '(--output)--output=[Write the results to this file instead of standard output]:FILE:_files' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        '*:FILE:_files' \
+        && return
+}
 _tamis_transform() {
     _arguments -s -S \
         '*-s[A folder with files ID.xq]:DIR|FILE:_files' \
@@ -505,12 +514,13 @@ _tamis() {
         '(-V --version)--version[Print the version and exit]' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
-        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" compile\:"Compile subscriptions and save the program" subscriptions\:"Keep subscriptions in a folder" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" hardware\:"Generate circuits from subscriptions" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
+        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" convert\:"Convert rules of others to subscriptions of events" compile\:"Compile subscriptions and save the program" subscriptions\:"Keep subscriptions in a folder" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" hardware\:"Generate circuits from subscriptions" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
         '*::argument:->arguments'
     [ "$state" = arguments ] && case $words[1] in
         match) _tamis_match ;;
         match-events) _tamis_match_events ;;
         transform) _tamis_transform ;;
+        convert) _tamis_convert ;;
         compile) _tamis_compile ;;
         subscriptions) _tamis_subscriptions ;;
         check) _tamis_check ;;

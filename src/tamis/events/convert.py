@@ -1,0 +1,227 @@
+"""Rules of others → expressions about events.
+
+``from_pattern``: EventBridge's patterns, which are event-ruler's; and the filter policies of SNS.
+``from_matchers``: Alertmanager's. What cannot be said raises ``UnsupportedExpression``.
+
+In these patterns a field may be in an object or in each object of a list, and a value may be one or
+a list of some: so every step is written with ``[]``, which takes what is no list for a list of it.
+Conditions on fields of one object hold of one element.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tamis.core.errors import SubscriptionSyntaxError, UnsupportedExpression
+from tamis.language.attributes import print_name
+from tamis.language.constraints import print_filters
+from tamis.language.events import parse_filters
+
+_MATCHER = re.compile(
+    r"""\s*([A-Za-z_:][\w:.-]*|"(?:[^"\\]|\\.)*")\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*"|[^\s",}=]*)\s*"""
+)
+_LITERAL = re.compile(r"\\([^A-Za-z0-9])|([^\\.^$*+?()\[\]{}|])")
+_COMPARED = ("=", "<", "<=", ">", ">=")
+
+
+def from_pattern(pattern: object) -> str:
+    """An event pattern as an expression.
+
+    >>> from_pattern({"detail": {"state": ["on", {"prefix": "up"}], "n": [{"numeric": [">", 3]}]}})
+    'detail[].((state[] = "on" or state[] prefix "up") and n[] > 3)'
+    """
+    if not isinstance(pattern, Mapping) or not pattern:
+        raise UnsupportedExpression("a pattern is an object with fields")
+    return " and ".join(_conditions(pattern))
+
+
+def from_filter_policy(policy: object) -> str:
+    """A filter policy of SNS, on attributes or on the body of messages.
+
+    >>> from_filter_policy({"store": ["a"], "price": [{"numeric": [">=", 100, "<", 200]}]})
+    'store[] = "a" and price[].(. >= 100 and . < 200)'
+    """
+    return from_pattern(policy)
+
+
+def _conditions(pattern: Mapping[str, Any]) -> Iterator[str]:
+    """What an object asks for; alternatives are in parentheses."""
+    for field, asked in pattern.items():
+        name = f"{print_name(field)}[]"
+        if field == "$or":
+            if not isinstance(asked, list) or not asked:
+                raise UnsupportedExpression("$or is a list of patterns")
+            yield _any_of([from_pattern(each) for each in asked])
+        elif isinstance(asked, Mapping) and asked:
+            yield _of_object(name, list(_conditions(asked)))
+        elif isinstance(asked, list) and asked:
+            yield _any_of([_rule(name, rule) for rule in asked])
+        else:
+            raise UnsupportedExpression(f"{field!r} is a list of values, or an object with fields")
+
+
+def _of_object(name: str, conditions: list[str]) -> str:
+    """Conditions on one object; where all say what is not there, the object need not be either."""
+    if all(condition.startswith("not ") for condition in conditions):
+        positive = (condition.removeprefix("not ") for condition in conditions)
+        return " and ".join(f"not {name}.({condition})" for condition in positive)
+    if len(conditions) == 1 and conditions[0][0] == "(":
+        return f"{name}.{conditions[0]}"
+    return f"{name}.({' and '.join(conditions)})"
+
+
+def _any_of(expressions: Sequence[str]) -> str:
+    return expressions[0] if len(expressions) == 1 else f"({' or '.join(expressions)})"
+
+
+def _rule(name: str, rule: object) -> str:
+    """One of the alternatives for a field."""
+    if not isinstance(rule, Mapping):
+        return f"{name} = {_constant(rule)}"
+    if len(rule) != 1:
+        raise UnsupportedExpression(f"a rule has one key, not {sorted(rule)}")
+    ((kind, asked),) = rule.items()
+    if kind == "exists":
+        exists = f"({name} exists or {name} = null)"
+        return exists if asked else f"not {exists}"
+    if kind == "anything-but":
+        others = asked if isinstance(asked, list) else [asked]
+        but = [each for other in others for each in _but(other)]
+        return f"{name}.((. exists or . = null) and not {_any_of(but)})"
+    if kind == "numeric":
+        return _numeric(name, asked)
+    return _text(name, kind, asked)
+
+
+def _but(other: object) -> Iterator[str]:
+    """What is excluded, of the value itself."""
+    if not isinstance(other, Mapping):
+        yield f". = {_constant(other)}"
+        return
+    for kind, asked in other.items():
+        for text in asked if isinstance(asked, list) else [asked]:
+            yield _text(".", kind, text)
+
+
+def _numeric(name: str, asked: object) -> str:
+    if not isinstance(asked, list) or not asked or len(asked) % 2:
+        raise UnsupportedExpression("numeric is a list of operators and numbers")
+    pairs = list(zip(asked[::2], asked[1::2], strict=True))
+    for operator, number in pairs:
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        if operator not in _COMPARED or not is_number:
+            raise UnsupportedExpression(f"numeric has no {operator!r} {number!r}")
+    if len(pairs) == 1:
+        return f"{name} {pairs[0][0]} {_constant(pairs[0][1])}"
+    return f"{name}.({' and '.join(f'. {o} {_constant(number)}' for o, number in pairs)})"
+
+
+def _text(name: str, kind: str, asked: object) -> str:
+    """A rule about a string."""
+    case = ""
+    if isinstance(asked, Mapping) and list(asked) == ["equals-ignore-case"]:
+        case, asked = "i", asked["equals-ignore-case"]
+    operators = {
+        "prefix": "prefix",
+        "suffix": "suffix",
+        "wildcard": "like",
+        "cidr": "cidr",
+        "equals-ignore-case": "= i",
+    }
+    if kind not in operators or not isinstance(asked, str):
+        raise UnsupportedExpression(f"there is nothing like the rule {kind!r}: {asked!r:.60}")
+    if kind == "wildcard":
+        asked = asked.replace("?", "\\?")
+    operator = operators[kind]
+    space = "" if operator.endswith("i") else " "
+    return f"{name} {operator}{space}{case}{_constant(asked)}"
+
+
+def _constant(value: object) -> str:
+    if isinstance(value, str | int | float | bool) or value is None:
+        return json.dumps(value, ensure_ascii=False)
+    raise UnsupportedExpression(f"{value!r:.60} is no value")
+
+
+# -- Alertmanager ----------------------------------------------------------------------------------
+
+
+def from_matchers(matchers: str) -> str:
+    """Alertmanager's matchers, in braces or without, as an expression about labels.
+
+    A label that is missing is the empty string. Regular expressions match whole values; those that
+    are alternatives, or have ``.``, ``.*`` and ``.+`` alone, can be said.
+
+    >>> from_matchers('{severity=~"warning|critical", team!="x", instance=~"web-.*"}')
+    '(severity = "warning" or severity = "critical") and not team = "x" and instance prefix "web-"'
+    """
+    text = matchers.strip()
+    if text[:1] == "{":
+        if text[-1:] != "}":
+            raise SubscriptionSyntaxError("expected } at the end", matchers, len(matchers))
+        text = text[1:-1]
+    found, position = [], 0
+    while position < len(text):
+        match = _MATCHER.match(text, position)
+        if match is None:
+            raise SubscriptionSyntaxError(
+                "expected a label, = != =~ or !~, a value", text, position
+            )
+        found.append(_matcher(*match.groups()))
+        position = match.end()
+        if text[position : position + 1] not in ("", ","):
+            raise SubscriptionSyntaxError("expected , or the end", text, position)
+        position += 1
+    if not found:
+        raise SubscriptionSyntaxError("there are no matchers", matchers, 0)
+    return " and ".join(found)
+
+
+def _matcher(label: str, operator: str, value: str) -> str:
+    name = print_name(json.loads(label) if label[0] == '"' else label)
+    text: str = json.loads(value) if value[:1] == '"' else value.strip()
+    values = [text]
+    if operator in ("=~", "!~"):
+        values = [_pattern(each) for each in _alternatives(text)]
+        tests = [_simple(name, each) for each in values]
+    else:
+        tests = [f"{name} = {_constant(text)}"]
+    if any(each in ("", "*") for each in values):
+        tests.append(f"{name} absent")
+    found = _any_of(tests)
+    return f"not {found}" if operator[0] == "!" else found
+
+
+def _simple(name: str, pattern: str) -> str:
+    """A pattern as the simplest constraint for it."""
+    return print_filters(parse_filters(f"{name} like {_constant(pattern)}"))
+
+
+def _alternatives(text: str) -> list[str]:
+    """The alternatives of a regular expression, of which it may be one group."""
+    group = re.fullmatch(r"\((?:\?:)?((?:[^()\\]|\\.)*)\)", text)
+    return re.split(r"(?<!\\)\|", group[1] if group else text)
+
+
+def _pattern(text: str) -> str:
+    """A regular expression as a pattern with ``*`` and ``?``."""
+    found, position = "", 0
+    text = text.removeprefix("^").removesuffix("$")
+    while position < len(text):
+        for written, meant in ((".*", "*"), (".+", "?*"), (".", "?")):
+            if text.startswith(written, position):
+                found += meant
+                position += len(written)
+                break
+        else:
+            literal = _LITERAL.match(text, position)
+            behind = text[literal.end() : literal.end() + 1] if literal else ""
+            if literal is None or (behind and behind in "*+?{"):
+                raise UnsupportedExpression(f"the regular expression {text!r:.80} cannot be said")
+            character = literal[1] or literal[2]
+            found += f"\\{character}" if character in "*?\\" else character
+            position = literal.end()
+    return found
