@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _MISSING = object()
 _UNBOUNDED = 1 << 40
+_LIKE, _CIDR = " like ", " cidr "
+_PATTERNS_MIN = 4
+"""Of more patterns, those whose characters are in a string are found first."""
 
 
 class _Place:
@@ -47,29 +50,59 @@ class _Place:
         return place
 
     @cached_property
-    def of_strings(self) -> tuple[list[tuple[Pattern, bool, str]], Networks]:
-        """Patterns, each with whether case does not matter and a name; and networks."""
-        patterns: list[tuple[Pattern, bool, str]] = []
-        networks: dict[str, str] = {}
+    def patterns(self) -> list[tuple[Pattern, bool, str]]:
+        """Patterns, each with whether case does not matter, and the name that says so."""
+        found: list[tuple[Pattern, bool, str]] = []
         for condition, name in self.tests.items():
-            _, kind, written = condition.split(" ", 2)
-            if kind == "cidr":
-                networks[name] = json.loads(written)
-                continue
-            is_folded = written[0] == "i"
-            text = json.loads(written.removeprefix("i"))
-            patterns.append((Pattern.read(text), is_folded, name))
-        return patterns, Networks(networks)
+            if condition.startswith(_LIKE):
+                written = condition.removeprefix(_LIKE)
+                text = json.loads(written.removeprefix("i"))
+                found.append((Pattern(text), written[0] == "i", name))
+        return found
+
+    @cached_property
+    def networks(self) -> Networks:
+        """Networks by the names that say that an address is in one."""
+        tests = self.tests.items()
+        asked = {name: condition for condition, name in tests if not condition.startswith(_LIKE)}
+        return Networks({name: json.loads(asked[name].removeprefix(_CIDR)) for name in asked})
+
+    @cached_property
+    def candidates(self) -> CompiledEventMatcher:
+        """Finds the patterns, by number, whose characters are in a string: few are looked at."""
+        asked = {}
+        for number, (pattern, is_folded, _) in enumerate(self.patterns):
+            case = "i" if is_folded else ""
+            parts = [f". contains {case}{json.dumps(part)}" for part in pattern.literals()]
+            asked[number] = ITSELF + (" and ".join(parts) or ". exists")
+        return self._compiled(asked)
 
     @cached_property
     def of_elements(self) -> CompiledEventMatcher:
         """Matches elements with the conditions, by their numbers."""
+        return self._compiled(dict(enumerate(map(_expression, self.conditions))))
+
+    def _compiled(self, asked: dict[int, str]) -> CompiledEventMatcher:
         from tamis.events.matcher import compile_events  # noqa: PLC0415 - it imports this module
 
         bounds = ("chars", "nesting", "predicates", "filters")  # they were held before
         unbounded = dict.fromkeys((f"subscription_{bound}" for bound in bounds), _UNBOUNDED)
-        asked = dict(enumerate(map(_expression, self.conditions)))
         return compile_events(asked, limits=replace(self._limits, **unbounded))
+
+
+_Listed = dict[int, tuple[_Place, list[tuple[int, Any]]]]
+"""Places, by what tells them apart, with values there and the numbers of the events."""
+
+
+def _patterns_of(place: _Place, text: str, numbers: Iterable[int]) -> Iterator[tuple[str, bool]]:
+    """The names of those of some patterns that a string has."""
+    folded = None
+    for number in numbers:
+        pattern, is_folded, name = place.patterns[number]
+        if is_folded and folded is None:
+            folded = fold(text)
+        if pattern.matches(folded if is_folded and folded is not None else text):
+            yield name, True
 
 
 def _expression(condition: str) -> str:
@@ -151,10 +184,11 @@ class Deriver:
     ) -> list[dict[str, Any]]:
         """Events with the attributes that are derived; ``errors`` gets those of others."""
         found: list[dict[str, Any]] = []
-        elements: dict[int, tuple[_Place, list[tuple[int, Any]]]] = {}
+        elements: _Listed = {}
+        strings: _Listed = {}
         for number, event in enumerate(events):
             own = {name: value for name, value in event.items() if name not in self._names}
-            reader = _Reader(self._limits, own, elements, number)
+            reader = _Reader(self._limits, own, elements, strings, number)
             try:
                 reader.look(self._top, event)
                 for dotted in self._dotted.keys() & event.keys():
@@ -165,6 +199,17 @@ class Deriver:
                 errors.setdefault(number, error)
                 own = {}
             found.append(own)
+        for place, listed in strings.values():
+            texts = [{ITSELF: value} for _, value in listed]
+            several = len(texts) > 1  # of one, the matcher of one is faster
+            matches = (
+                place.candidates.match_many(texts)
+                if several
+                else map(place.candidates.match, texts)
+            )
+            for (number, value), match in zip(listed, matches, strict=True):
+                if match.error is None and number not in errors:
+                    found[number].update(_patterns_of(place, value, match.indices.tolist()))
         for place, listed in elements.values():
             self._match_elements(place, listed, found, errors)
         return found
@@ -193,11 +238,12 @@ class _Reader:
         self,
         limits: Limits,
         found: dict[str, Any],
-        elements: dict[int, tuple[_Place, list[tuple[int, Any]]]],
+        elements: _Listed,
+        strings: _Listed,
         number: int,
     ) -> None:
         self._limits, self._found, self._elements = limits, found, elements
-        self._number = number
+        self._strings, self._number = strings, number
 
     def look(self, place: _Place, value: Any) -> None:
         """Find what is asked of what is in a value."""
@@ -218,14 +264,14 @@ class _Reader:
             own = plain_value(name, value, self._limits.event_string_bytes)
             self._found[name] = fold(own) if mark == FOLDED and isinstance(own, str) else own
         if place.tests and isinstance(value, str):
-            patterns, networks = place.of_strings
-            folded = fold(value)
-            self._found.update(
-                (name, True)
-                for pattern, is_folded, name in patterns
-                if pattern.matches(folded if is_folded else value)
-            )
-            self._found.update(dict.fromkeys(networks.of(value), True))
+            name = next(iter(place.tests.values()))
+            value = plain_value(name, value, self._limits.event_string_bytes)
+            self._found.update(dict.fromkeys(place.networks.of(value), True))
+            if len(place.patterns) > _PATTERNS_MIN:
+                _, strings = self._strings.setdefault(id(place), (place, []))
+                strings.append((self._number, value))
+            else:
+                self._found.update(_patterns_of(place, value, range(len(place.patterns))))
         if place.conditions:
             values = value if isinstance(value, list | tuple) else [value]
             _, listed = self._elements.setdefault(id(place), (place, []))

@@ -248,7 +248,7 @@ class _Parser(Tokens):
         value, token = self.value("a pattern")
         if not isinstance(value, str):
             self.fail(f"like asks for a pattern, not {cut(token.text)}", token, 'write "…"')
-        pieces = [piece.text for piece in Pattern.read(value).pieces]
+        pieces = Pattern(value).strings()
         own = folded_name(name) if is_folded(token) else name
         match pieces:
             case [str(text)]:

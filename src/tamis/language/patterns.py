@@ -1,58 +1,31 @@
 """Patterns of strings, and networks: how they are written, and what has them.
 
 A pattern has ``*`` for any characters, none too, and ``?`` for one; a backslash before one of
-these, or before a backslash, takes the character as it is. It is matched piece by piece between the
-``*``, each where it is found first: so there is nothing to try again.
+these, or before a backslash, takes the character as it is.
 
->>> [Pattern.read("a*b?").matches(text) for text in ("abc", "a..bx", "ab")]
+>>> [Pattern("a*b?").matches(text) for text in ("abc", "a..bx", "ab")]
 [True, True, False]
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from tamis.core.lazy import lazy_pattern
 
 _SPECIAL = lazy_pattern(r"\\([*?\\])|([*?])")
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class Piece(NamedTuple):
-    """Characters between two ``*``; ``None`` is any one."""
+class Pattern:
+    """What is between the ``*`` of a pattern, and how it is found.
 
-    characters: tuple[str | None, ...]
+    Attributes:
+        pieces: what stands between two ``*``; None for ``?``.
+    """
 
-    @property
-    def text(self) -> str | None:
-        """The piece as a string, where it has no ``?``."""
-        return "".join(map(str, self.characters)) if None not in self.characters else None
-
-    def find(self, text: str, start: int, end: int) -> int:
-        """Where it is first, from ``start`` on and before ``end``; or -1."""
-        if self.text is not None:
-            return text.find(self.text, start, end)
-        last = end - len(self.characters)
-        return next((at for at in range(start, last + 1) if self.is_at(text, at)), -1)
-
-    def is_at(self, text: str, start: int) -> bool:
-        """Whether it stands at a place."""
-        found = text[start : start + len(self.characters)]
-        return len(found) == len(self.characters) and all(
-            one is None or one == other for one, other in zip(self.characters, found, strict=True)
-        )
-
-
-class Pattern(NamedTuple):
-    """Pieces, with any characters between each two of them."""
-
-    pieces: tuple[Piece, ...]
-
-    @classmethod
-    def read(cls, text: str) -> Pattern:
-        """A pattern as it is written."""
+    def __init__(self, text: str) -> None:
         pieces: list[list[str | None]] = [[]]
         start = 0
         for found in _SPECIAL.finditer(text):
@@ -66,23 +39,27 @@ class Pattern(NamedTuple):
                 pieces.append([])
         pieces[-1] += text[start:]
         inner = [piece for piece in pieces[1:-1] if piece]
-        kept = [pieces[0], *inner, pieces[-1]] if len(pieces) > 1 else pieces
-        return cls(tuple(Piece(tuple(piece)) for piece in kept))
+        self.pieces = [pieces[0], *inner, pieces[-1]] if len(pieces) > 1 else pieces
+        written = ["".join("." if x is None else re.escape(x) for x in own) for own in self.pieces]
+        # Each piece is taken where it is first: there is nothing to try again.
+        middle = "".join(f"(?>.*?{piece})" for piece in written[1:-1])
+        last = f".*{written[-1]}" if len(written) > 1 else ""
+        self._expression = re.compile(written[0] + middle + last, re.DOTALL)
 
     def matches(self, text: str) -> bool:
         """Whether a whole string is so."""
-        first, last = self.pieces[0], self.pieces[-1]
-        if len(self.pieces) == 1:
-            return len(text) == len(first.characters) and first.is_at(text, 0)
-        at, end = len(first.characters), len(text) - len(last.characters)
-        if end < at or not first.is_at(text, 0) or not last.is_at(text, end):
-            return False
-        for piece in self.pieces[1:-1]:
-            found = piece.find(text, at, end)
-            if found < 0:
-                return False
-            at = found + len(piece.characters)
-        return True
+        return self._expression.fullmatch(text) is not None
+
+    def strings(self) -> list[str | None]:
+        """The pieces as strings; None for one with ``?``."""
+        return [None if None in own else "".join(map(str, own)) for own in self.pieces]
+
+    def literals(self) -> list[str]:
+        """Strings that are part of all that it matches."""
+        runs: list[str] = []
+        for own in self.pieces:
+            runs += "".join("\0" if x is None else x for x in own).split("\0")
+        return [run for run in runs if run]
 
 
 class Networks:
