@@ -317,7 +317,7 @@ def _some(ids: Sequence[SubscriptionId]) -> str:
 
 
 def _is_plain(part: str) -> bool:
-    plain = _PLAIN.fullmatch(part)
+    plain = _PLAIN.fullmatch(part.removeprefix("not "))
     return plain is not None and plain[1] not in KEYWORDS
 
 
