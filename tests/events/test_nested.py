@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow
 import pytest
@@ -109,6 +110,11 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
 }  # fmt: skip
 
 
+class Pair(NamedTuple):
+    one: int
+    other: int
+
+
 @pytest.mark.parametrize("engine", ["signature", "reference", "sff", "ocm"])
 @pytest.mark.parametrize("case", CASES)
 def test_cases(case: str, engine: str) -> None:
@@ -134,7 +140,10 @@ def test_values_inside_that_cannot_be_compared() -> None:
         "'a.b' is an oversized integer": {"a": {"b": 2**64}},
         "'a.b' has a surrogate": {"a": {"b": "\ud800"}},
         "'a.b' is of type bytes: decode it": {"a": {"b": b"x"}},
-        "'c' is of type list: write c[] for": {"l": [{"c": 1}, {"c": [1]}]},
+        "in an element of l: the attribute 'c' is of type list: write c[] for": {"l": [{"c": [1]}]},
+        "in an element of l: the attribute 'c' is an oversized integer": {"l": {"c": 2**70}},
+        "'a.b' is of type list: write": {"a": {"b": Pair(1, 2)}},
+        "'a.b' is of type dict: write a.b.field": {"a": {"b": OrderedDict(x=1)}},
     }
     others = [{"a": {"b": 1}}, {"l": [{"c": 1}]}]
     found = list(matcher.match_many([*bad.values(), *others]))
@@ -144,8 +153,58 @@ def test_values_inside_that_cannot_be_compared() -> None:
     for event in bad.values():
         with pytest.raises(EventError):
             matcher.match(event)
+        with pytest.raises(EventError):
+            matcher.explain(event, "s")
     free = {"a": {"x": [1]}, "l": [{"d": [b"x", 2**70]}], "z": {"b": {}}}
     assert list(matcher.match(free)) == []
+
+
+def test_answers_do_not_depend_on_other_subscriptions() -> None:
+    """Paths share places, and names with dots are only taken for paths that are the same."""
+    asked = ["a.b.c = 1", "a.b = null", "a.b[0] = 1", "a.b[] = 1", "`a.b`.c = 1", "a.`b.c` = 1"]
+    events = [{"a.b": {"c": 1}}, {"a.b.c": 1}, {"a": {"b.c": 1}}, {"a.b": None}]
+    together = tamis.compile_events(dict(enumerate(asked)))
+    alone = [tamis.compile_events({0: expression}) for expression in asked]
+    for event, found in zip(events, together.match_many(events), strict=True):
+        assert list(found) == [n for n, matcher in enumerate(alone) if list(matcher.match(event))]
+    assert [list(each) for each in together.match_many(events)] == [[4], [0], [5], [1]]
+
+
+def test_odd_names_and_depths() -> None:
+    matcher = tamis.compile_events({"s": "a[0] = 1", "t": "a[1] = 1", "e": "b[] = 1"})
+    itself = "\5"
+    for event in (
+        {"a": {0: 1}},
+        {"a": {True: 1}},
+        {"b": [{itself: 1}]},
+        {"b": {itself: 1}},
+        {"b": [[1]]},
+    ):
+        assert list(matcher.match(event)) == []
+    (match,) = matcher.match_ndjson(b'{"\\u0002\\u0004x": 1, "\\u0002\\u0004x": 2}')
+    assert "several attributes" in str(match.error)
+    deep: Any = 1
+    for _ in range(5_000):
+        deep = {"a": deep}
+    circular: list[Any] = []
+    circular.append(circular)
+    inside = tamis.compile_events({"s": "a.a.x = 1 or c[].c = 1"})
+    for odd in (deep, {"a": {(1, 2): 3}}, {"c": circular}):
+        assert list(inside.match(odd)) == []
+        assert "fails here" in str(inside.explain(odd, "s"))
+    with pytest.raises(tamis.BadSubscriptions, match="more than 64 parts"):
+        tamis.compile_events({"s": ".".join("a" * 100) + " = 1"})
+    with pytest.raises(tamis.BadSubscriptions, match="inside each other"):
+        tamis.compile_events({"s": "a[]." * 40 + "b = 1"})
+
+
+def test_conditions_on_elements_do_not_grow() -> None:
+    expression = "b = 1"
+    pairs = " and ".join(f"(x{n} = 1 or y{n} = 1)" for n in range(6))
+    for _ in range(12):
+        expression = f"a[].({expression} and {pairs})"
+    (name,) = tamis.compile_events({"s": expression}).table.names
+    assert len(name) < 2 * len(expression)
 
 
 def test_nobody_else_gives_what_is_derived() -> None:
@@ -221,7 +280,7 @@ TESTS: dict[str, Truth] = {
     '= i"x"': lambda value: isinstance(value, str) and value.lower() == "x",
     "= true": lambda value: value is True,
     "= null": lambda value: value is None,
-    "exists": lambda value: value is not None and not isinstance(value, dict),
+    "exists": lambda value: value is not None and not isinstance(value, dict | list),
 }
 PARTS = st.one_of(NAMES, st.integers(0, 2))
 PATHS = st.builds(lambda first, rest: [first, *rest], NAMES, st.lists(PARTS, max_size=2))

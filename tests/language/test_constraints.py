@@ -190,6 +190,7 @@ BAD = [
     ("a matches 'x'", 2, "found 'matches'", "there are no regular expressions"),
     ("a[-1] = 1", 2, "a position is a whole number", ""),
     ("a[1.5] = 1", 2, "a position is a whole number", ""),
+    ("a[*].b = 1", 2, "'*' has no meaning here", "write [] for some element"),
     ("a[x] = 1", 2, "expected a position, or ], found 'x'", ""),
     ("a[].(b = 1", 10, "expected and, or, or ), found the end", ""),
     ("a[] = ", 6, "expected a value, found the end", ""),
@@ -255,6 +256,15 @@ def test_alternatives_that_would_multiply_are_clauses() -> None:
         [f"({three})"] * 2 + ["x = 1"] + [f"(c{n}=1 or d{n}=1)" for n in range(7)]
     )
     assert len(parse_filters(nested)) <= 64
+
+
+def test_clauses_do_not_multiply_without_bound() -> None:
+    pairs = " and ".join(f"(p{n} = 1 or q{n} = 1)" for n in range(6))
+    both = (" and ".join(f"not {name}{n} = 0" for n in range(30)) for name in "bc")
+    many = " or ".join(f"a{n} = 1" for n in range(900))
+    expression = f"{pairs} and ({' or '.join(f'({each})' for each in both)} or {many})"
+    with pytest.raises(SubscriptionLimitError, match="subscription_filters"):
+        parse_filters(expression)
 
 
 def test_limits_beyond_what_python_can_do() -> None:

@@ -3,7 +3,9 @@
 :func:`tamis.compile_events` compiles :class:`EventSubscriptions`, or what makes these, and
 :class:`EventMatcher` is a set of them that changes; docs/events.md teaches what they may say. Start
 with ``model.py``: the filters and events that all engines read. ``checks.py`` says what an event
-may be, ``ndjson.py`` and ``arrow.py`` read events, and ``encode.py`` makes arrays of them.
+may be, ``ndjson.py`` and ``arrow.py`` read events, ``derive.py`` looks into them, and ``encode.py``
+makes arrays of them. Engines find filters by their constraints; ``clauses.py`` keeps those whose
+clauses, for ``not`` and nested alternatives, are true. ``convert.py`` reads rules of others.
 """
 
 from typing import TYPE_CHECKING
@@ -22,7 +24,7 @@ __getattr__ = importing(
     __name__,
     {
         "CompiledEventMatcher": "matcher",
-        "EventMatch": "answers",
+        "EventMatch": "matches",
         "EventMatcher": "live",
         "EventSubscriptions": "subscriptions",
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,9 +121,7 @@ def encode_columns(batch: Any, numbers: Mapping[str, int], limits: Limits) -> Ev
         for row in np.flatnonzero(count > limits.event_attributes).tolist():
             errors[row] = too_many(int(count[row]), limits)
     column_names: list[str] = batch.schema.names
-    if len(set(column_names)) < len(column_names):
-        twice = next(name for i, name in enumerate(column_names) if name in column_names[:i])
-        raise UsageError(f"there are several columns {shown(twice)}: rename all but one")
+    _check_twice(column_names)
     names, columns = [], []
     for index, name in enumerate(column_names):
         if name in numbers:
@@ -162,14 +160,22 @@ def with_derived(batch: Any, derived: Mapping[str, str]) -> Any:
 def rows_of(batch: Any, names: Container[str]) -> list[dict[str, Any]]:
     """The rows of some columns as events, with what is in lists and structures.
 
-    Raises ``UsageError`` for strings that are not UTF-8.
+    Raises ``UsageError`` for what Python cannot have, such as strings that are not UTF-8.
     """
     read = [name for name in batch.schema.names if name in names]
+    _check_twice(read)
     try:
         rows: list[dict[str, Any]] = batch.select(read).to_pylist()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"a column has a string that is not UTF-8: {error.reason}") from None
+    except (ValueError, KeyError, OverflowError, _pyarrow().ArrowException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UsageError(f"cannot read what is inside of the columns: {reason}") from None
     return rows
+
+
+def _check_twice(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise UsageError(f"there are several columns {shown(twice)}: rename all but one")
 
 
 def _folded(value: bytes | None) -> bytes | None:

@@ -180,8 +180,12 @@ def plain_value(name: str, value: Any, string_max: int) -> Any:
     if kind is str:
         if len(value) <= string_max and value.isascii():
             return value
-    elif kind is float or kind is bool or value is None or isinstance(value, list | tuple | dict):
-        return list(value) if kind is tuple else value
+    elif kind is float or kind is bool or value is None:
+        return value
+    elif isinstance(value, list | tuple):
+        return list(value)
+    elif isinstance(value, Mapping):
+        return dict(value)
     return _plain(name, value, string_max)
 
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tamis.core.errors import EventError
 from tamis.core.limits import Limits
 from tamis.events.checks import plain_value
-from tamis.language.attributes import ELEMENTS, FOLDED, ITSELF, NULL, TEST, Path, attribute_of
+from tamis.language.attributes import (
+    ELEMENTS,
+    FOLDED,
+    ITSELF,
+    NULL,
+    TEST,
+    Path,
+    attribute_of,
+    path_name,
+    print_name,
+)
 from tamis.language.constraints import fold
 from tamis.language.patterns import Networks, Pattern
 
@@ -35,7 +45,8 @@ class _Place:
         tests: of strings, likewise.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, path: Path = ()) -> None:
+        self.path = path
         self.inside: dict[str | int, _Place] = {}
         self.names: dict[str, str] = {}
         self.conditions: dict[str, str] = {}
@@ -46,7 +57,8 @@ class _Place:
         """The place that a path leads to from here."""
         place = self
         for part in path:
-            place = place.inside.setdefault(part, _Place(self._limits))
+            inner = _Place(self._limits, (*place.path, part))
+            place = place.inside.setdefault(part, inner)
         return place
 
     @cached_property
@@ -70,24 +82,36 @@ class _Place:
     @cached_property
     def candidates(self) -> CompiledEventMatcher:
         """Finds the patterns, by number, whose characters are in a string: few are looked at."""
-        asked = {}
-        for number, (pattern, is_folded, _) in enumerate(self.patterns):
+        asked = []
+        for pattern, is_folded, _ in self.patterns:
             case = "i" if is_folded else ""
             parts = [f". contains {case}{json.dumps(part)}" for part in pattern.literals()]
-            asked[number] = ITSELF + (" and ".join(parts) or ". exists")
-        return self._compiled(asked)
+            asked.append(ITSELF + (" and ".join(parts) or ". exists"))
+        return _compiled(tuple(asked), self._limits)
 
     @cached_property
     def of_elements(self) -> CompiledEventMatcher:
         """Matches elements with the conditions, by their numbers."""
-        return self._compiled(dict(enumerate(map(_expression, self.conditions))))
+        return _compiled(tuple(map(_expression, self.conditions)), self._limits)
 
-    def _compiled(self, asked: dict[int, str]) -> CompiledEventMatcher:
-        from tamis.events.matcher import compile_events  # noqa: PLC0415 - it imports this module
 
-        bounds = ("chars", "nesting", "predicates", "filters")  # they were held before
-        unbounded = dict.fromkeys((f"subscription_{bound}" for bound in bounds), _UNBOUNDED)
-        return compile_events(asked, limits=replace(self._limits, **unbounded))
+@lru_cache(1 << 10)
+def _compiled(asked: tuple[str, ...], limits: Limits) -> CompiledEventMatcher:
+    """Conditions by their numbers; when a live set changes, most places keep theirs."""
+    from tamis.events.matcher import compile_events  # noqa: PLC0415 - it imports this module
+
+    bounds = ("chars", "nesting", "predicates", "filters")  # they were held before
+    unbounded = dict.fromkeys((f"subscription_{bound}" for bound in bounds), _UNBOUNDED)
+    return compile_events(dict(enumerate(asked)), limits=replace(limits, **unbounded))
+
+
+def _as_event(element: object) -> Mapping[str, Any]:
+    """An element as an event: an object, or a value that is nameless; a list has no value."""
+    if not isinstance(element, Mapping):
+        return {} if isinstance(element, list | tuple) else {ITSELF: element}
+    if ITSELF in element:  # nobody but this gives it
+        return {name: value for name, value in element.items() if name != ITSELF}
+    return element
 
 
 _Listed = dict[int, tuple[_Place, list[tuple[int, Any]]]]
@@ -151,7 +175,7 @@ class Deriver:
             looks = len(path) > 1 or mark == ELEMENTS
             of = self.roots if looks else self.single if mark == FOLDED else self._asked
             of.add(str(path[0]))
-            if len(path) > 1 and all(isinstance(part, str) for part in path):
+            if len(path) > 1 and all(isinstance(part, str) and "." not in part for part in path):
                 self._dotted[".".join(map(str, path))] = path
 
     def __bool__(self) -> bool:
@@ -194,7 +218,7 @@ class Deriver:
                 for dotted in self._dotted.keys() & event.keys():
                     path = self._dotted[dotted]
                     if not isinstance(event.get(str(path[0])), Mapping):
-                        reader.visit(self._top.at(path), event[dotted])
+                        reader.read(self._top.at(path), event[dotted])
             except EventError as error:
                 errors.setdefault(number, error)
                 own = {}
@@ -221,11 +245,13 @@ class Deriver:
         found: list[dict[str, Any]],
         errors: dict[int, EventError],
     ) -> None:
-        each = (value if isinstance(value, Mapping) else {ITSELF: value} for _, value in listed)
+        each = (_as_event(value) for _, value in listed)
         names = list(place.conditions.values())
         for (number, _), match in zip(listed, place.of_elements.match_many(each), strict=True):
             if match.error is not None:
-                errors.setdefault(number, match.error)
+                message = f"in an element of {print_name(path_name(place.path))}: "
+                error = type(match.error)(message + match.error.message)
+                errors.setdefault(number, error)
                 found[number] = {}
             elif number not in errors:
                 found[number].update((names[index], True) for index in match.indices.tolist())
@@ -249,13 +275,20 @@ class _Reader:
         """Find what is asked of what is in a value."""
         if isinstance(value, Mapping):
             for name in place.inside.keys() & value.keys():
-                self.visit(place.inside[name], value[name])
+                if isinstance(name, str):  # 0 is a position, and also False
+                    self.visit(place.inside[name], value[name])
         elif isinstance(value, list | tuple):
             for position, inner in place.inside.items():
                 if isinstance(position, int) and position < len(value):
                     self.visit(inner, value[position])
 
     def visit(self, place: _Place, value: Any) -> None:
+        """Find what is asked of a value, and of what is in it."""
+        self.read(place, value)
+        if place.inside:
+            self.look(place, value)
+
+    def read(self, place: _Place, value: Any) -> None:
         """Find what is asked of a value."""
         for mark, name in place.names.items():
             if mark == NULL:
@@ -276,8 +309,6 @@ class _Reader:
             values = value if isinstance(value, list | tuple) else [value]
             _, listed = self._elements.setdefault(id(place), (place, []))
             listed += [(self._number, each) for each in values]
-        if place.inside:
-            self.look(place, value)
 
 
 def value_at(event: Mapping[str, Any], path: Path) -> tuple[Any, Path]:

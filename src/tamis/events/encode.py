@@ -114,6 +114,9 @@ class Encoder:
         (found,) = self._deriver.derived([event], errors)
         for error in errors.values():
             raise error
+        for name in self._numbers.keys() & found.keys():
+            if isinstance(found[name], list | dict):
+                raise of_no_kind(name, found[name])
         return found
 
     def one(self, event: Mapping[str, Any], into: OneEvent) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import reprlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -73,7 +74,7 @@ def written(table: FilterTable, subscription: int) -> str:
     """
     filters = np.flatnonzero(table.subscriptions == subscription).tolist()
     every = [_parts(table, filter) for filter in filters]
-    return " or ".join(" and ".join(_part(table, part) for part in parts) for parts in every)
+    return " or ".join(" and ".join(_part(table, part, str) for part in parts) for parts in every)
 
 
 def _parts(table: FilterTable, filter: int) -> list[Constraint | Literals]:
@@ -81,14 +82,17 @@ def _parts(table: FilterTable, filter: int) -> list[Constraint | Literals]:
     return [*constraints_of(table, filter), *clauses_of(table, filter)]
 
 
-def _part(table: FilterTable, part: Constraint | Literals) -> str:
+def _part(
+    table: FilterTable, part: Constraint | Literals, cut: Callable[[str], str] | None = None
+) -> str:
+    def written(one: Constraint) -> str:
+        return print_constraint(
+            table.names[one.name], one.operator, _text(one.constant), cut or _cut
+        )
+
     if isinstance(part, Constraint):
-        return _written(table, part)
-    return print_clause([([_written(table, one) for one in own], no) for own, no in part])
-
-
-def _written(table: FilterTable, one: Constraint) -> str:
-    return print_constraint(table.names[one.name], one.operator, _text(one.constant), _cut)
+        return written(part)
+    return print_clause([(list(map(written, own)), is_negated) for own, is_negated in part])
 
 
 def _text(constant: Any) -> Any:
@@ -110,8 +114,13 @@ def _print_path(path: Path) -> str:
     return print_name(path_name(path))
 
 
-def _shown(value: Value | None) -> str:
+def _shown(value: Any) -> str:
     """A value as constraints write it; long ones are cut."""
+    if isinstance(value, Mapping | list | tuple):
+        try:
+            return _cut(json.dumps(value, ensure_ascii=False, default=repr))
+        except (TypeError, ValueError, RecursionError):  # as only dicts can be
+            return reprlib.repr(value)
     return _cut(json.dumps(value, ensure_ascii=False, default=repr))
 
 
@@ -179,10 +188,10 @@ def _exclusion(table: FilterTable, constraints: Sequence[Constraint]) -> str | N
     if _are_satisfiable(constraints):
         return None
     if len(constraints) == 1:
-        return f"nothing is {_written(table, *constraints)}"
+        return f"nothing is {_part(table, constraints[0])}"
     pairs = combinations(constraints, 2) if len(constraints) <= _PAIRS_MAX else ()
     excluding = next((pair for pair in pairs if not _are_satisfiable(pair)), constraints)
-    return f"{' and '.join(_written(table, one) for one in excluding)} exclude each other"
+    return f"{' and '.join(_part(table, one) for one in excluding)} exclude each other"
 
 
 def _are_satisfiable(constraints: Sequence[Constraint]) -> bool:

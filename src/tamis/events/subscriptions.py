@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -334,7 +335,8 @@ class _Reader:
         parts = expression.split(" and ")
         codes = list(map(self._codes.get, parts))
         if None in codes and all(map(_is_plain, parts)):
-            codes = list(map(self._code, parts))
+            with suppress(SubscriptionError):  # the whole expression says better where
+                codes = list(map(self._code, parts))
         limits = self._limits
         is_small = (
             len(parts) <= limits.subscription_predicates

@@ -4,6 +4,7 @@ Start with ``model``, what a query is, and ``xpath``, which makes one of a text:
 it, ``analyzer`` gives it its meaning, ``equivalents`` finds what to write instead of what is
 refused, and ``printer`` writes it. ``subscriptions`` are sets of them: ``entries`` reads ids and
 expressions, ``queries`` parses them, and ``plain`` does both by kernels in large sets. ``flwr`` has
-the language of transformations, ``constraints`` that of events, ``filters`` the linear paths that
-engines share.
+the language of transformations, ``filters`` the linear paths that engines share. Of events,
+``constraints`` has the model, ``events`` reads expressions, ``conjunctions`` makes filters of them,
+and ``attributes`` says what names mean.
 """

@@ -15,7 +15,7 @@ an attribute that the encoder of events adds:
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 FOLDED, NULL, PATH, ELEMENTS, TEST = "\0", "\1", "\2", "\3", "\6"
@@ -78,7 +78,7 @@ def pattern_name(name: str, condition: str) -> str:
     return f"{TEST}{name}{TEST}{condition}"
 
 
-@cache
+@lru_cache(1 << 16)
 def attribute_of(name: str) -> Attribute:
     """What a name means."""
     if name[:1] in (FOLDED, NULL):
@@ -93,7 +93,8 @@ def attribute_of(name: str) -> Attribute:
 def _path_of(name: str) -> Path:
     if name[:1] != PATH:
         return (name,)
-    return tuple(int(x[1:]) if x[:1] == _INDEX else x for x in name[1:].split(PATH))
+    parts = name[1:].split(PATH)  # of events too, which may have any names
+    return tuple(int(x[1:]) if x[:1] == _INDEX and x[1:].isdecimal() else x for x in parts)
 
 
 def is_null_name(name: str) -> bool:

@@ -56,6 +56,9 @@ class Conjunction(NamedTuple):
 EXPANDED_MAX = 64
 """Disjunctions are multiplied out as long as they come to so many filters, or fewer."""
 
+_LITERALS = 64
+"""Of so many filters or clauses as are allowed, together there are this many times as many."""
+
 _EVERY = Conjunction(())
 
 
@@ -124,6 +127,7 @@ class _Lowering:
             if place not in taken:
                 clauses += self.clauses(part)
         self.checked(len(clauses))
+        self.checked(count * sum(map(len, clauses)) // _LITERALS)
         chosen = product(*(found[place] for place in sorted(taken)))
         return list(dict.fromkeys(_joined(each, clauses) for each in chosen))
 
@@ -160,7 +164,9 @@ class _Lowering:
         for part in parts:
             together, others = _constraints_of(part)
             every.append(self.clauses(part) if others else [(Literal(together, False),)])
-        self.checked(prod(map(len, every)))
+        count = prod(map(len, every))
+        self.checked(count)
+        self.checked(count * sum(len(clause) for own in every for clause in own) // _LITERALS)
         return [tuple(dict.fromkeys(chain(*each))) for each in product(*every)]
 
 

@@ -118,6 +118,9 @@ def reads_as_xpath(expression: str, limits: Limits = DEFAULT_LIMITS) -> bool:
 
 
 _EACH = -1
+_SHOWN_MAX = 10**9
+_ELEMENTS_MAX = 16
+"""For each [] around, matching takes another matcher."""
 
 
 def _is_loose(network: str) -> bool:
@@ -328,8 +331,8 @@ class _Parser(Tokens):
         outer = self.codes, self.constraints
         self.codes, self.constraints = {}, []
         self.elements += 1
-        if self.elements > self.limits.subscription_nesting:
-            self.reached(f"more than {self.elements - 1:,} [] inside each other")
+        if self.elements > _ELEMENTS_MAX:
+            self.reached(f"more than {_ELEMENTS_MAX} [] are inside each other")
         start, is_named = self.token.position, self.takes(".")
         if is_named and self.takes("("):
             formula = self._disjunction(1)
@@ -339,9 +342,8 @@ class _Parser(Tokens):
             formula = self._constraint()
         else:
             formula = self._about(ITSELF)
-        filters = self._filters(formula, start)
-        is_one = len(filters) == len(filters[0]) == 1 and isinstance(filters[0][0], Constraint)
-        text = print_filters(filters)
+        self._filters(formula, start)  # so that it is refused here, if ever
+        is_one, text = isinstance(formula, int), self._text(formula)
         if is_one and text.startswith(". "):
             text = text.removeprefix(".")
         else:
@@ -349,6 +351,22 @@ class _Parser(Tokens):
         self.elements -= 1
         self.codes, self.constraints = outer
         return self._code(Constraint(elements_name(path, text), "exists"))
+
+    def _text(self, formula: Formula) -> str:
+        """A formula as it is written: as filters it may be much longer."""
+        match formula:
+            case int():
+                return print_filters([[self.constraints[formula]]])
+            case Not(part):
+                return f"not {self._text(part) if isinstance(part, int) else self._group(part)}"
+            case All(parts):
+                return " and ".join(map(self._group, parts))
+            case Some(parts):
+                return " or ".join(map(self._group, parts))
+
+    def _group(self, formula: Formula) -> str:
+        text = self._text(formula)
+        return f"({text})" if isinstance(formula, All | Some) else text
 
     def _path(self) -> Path:
         """The path of an attribute; its last part is ``_EACH`` where [] is behind it."""
@@ -367,6 +385,9 @@ class _Parser(Tokens):
                     return (*path, _EACH)
             elif self.takes("."):
                 path += self._name(is_first=False)
+            elif len(path) > self.limits.subscription_nesting:
+                most = self.limits.subscription_nesting
+                self.reached(f"a path has more than {most:,} parts (subscription_nesting)")
             else:
                 return tuple(path)
 
@@ -401,5 +422,6 @@ class _Parser(Tokens):
 
     def _has_too_many(self, start: int, count: int) -> NoReturn:
         most = self.limits.subscription_filters
-        has = f"as a disjunction of conjunctions it has {count:,} filters"
+        shown = f"{count:,}" if count < _SHOWN_MAX else f"more than {_SHOWN_MAX:,}"
+        has = f"as a disjunction of conjunctions it has {shown} filters"
         self.reached(f"{has}: the limit is {most:,} (subscription_filters)", start)

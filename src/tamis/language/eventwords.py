@@ -34,8 +34,8 @@ TOKEN = lazy_pattern(
     re.VERBOSE | re.DOTALL,
 )
 COMPARED_NAME = lazy_pattern(r"[\s(]*[^\W\d][\w.-]*\s*[=!<>]")
-APART = " \t\r\n=!<>()\"'`,~&|"
-_ODD = r"[^\s=!<>()\"'`,~&|]"
+APART = " \t\r\n=!<>()[]\"'`,~&|"
+_ODD = r"[^\s=!<>()\[\]\"'`,~&|]"
 ODD_NAME = lazy_pattern(rf"[\w.:-]*(?![\w.:-])({_ODD}){_ODD}*\w{_ODD}*")
 """What is a name only in backquotes, between characters that stand apart; and why."""
 _NULL_ONLY = "write = null, or absent for what is missing or null"
@@ -49,6 +49,7 @@ HINTS = {
     **{word: f"write {instead}" for word, instead in _INSTEAD.items()},
     **dict.fromkeys(("~", "matches"), _PATTERNS),
     "None": "write null",
+    "*": "write [] for some element of a list",
     "ilike": 'write like i"…", where case does not matter',
     "null": _NULL_ONLY,
     **dict.fromkeys("“”", "write plain quotes"),
