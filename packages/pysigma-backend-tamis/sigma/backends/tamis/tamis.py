@@ -1,0 +1,166 @@
+"""``TamisBackend``: Sigma rules → expressions about events, as Tamis has them (docs/events.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, ClassVar
+
+from sigma.conditions import (
+    ConditionAND,
+    ConditionFieldEqualsValueExpression,
+    ConditionItem,
+    ConditionNOT,
+    ConditionOR,
+    ConditionValueExpression,
+)
+from sigma.conversion.base import TextQueryBackend
+from sigma.conversion.state import ConversionState
+from sigma.exceptions import SigmaFeatureNotSupportedByBackendError
+from sigma.rule import SigmaRule
+from sigma.types import CompareOperators, SigmaString, SpecialChars
+
+_BARE = re.compile(r"[^\W\d](?:[\w:-]*\w)?")
+_WORDS = frozenset("prefix suffix contains and or not in exists between true false null".split())
+_ESCAPED = re.compile(r"[\\*?]")
+
+
+class TamisBackend(TextQueryBackend):
+    """Converts Sigma rules to expressions, or to files of subscriptions.
+
+    Strings are compared without case, as Sigma has it; with ``cased`` as they are. A number is also
+    found where it is written as a string. A field with dots is looked for in objects, and as a
+    name. What cannot be said raises ``SigmaFeatureNotSupportedByBackendError``: keywords, which are
+    of no field, regular expressions, and comparisons of two fields.
+    """
+
+    name: ClassVar[str] = "Tamis"
+    formats: ClassVar[dict[str, str]] = {
+        "default": "Expressions",
+        "tsv": "Lines of an id, a tab and an expression",
+        "ndjson": "Lines of JSON with an id and an expression",
+    }
+    requires_pipeline: ClassVar[bool] = False
+
+    precedence: ClassVar[tuple[type[ConditionItem], type[ConditionItem], type[ConditionItem]]] = (
+        ConditionNOT,
+        ConditionAND,
+        ConditionOR,
+    )
+    group_expression: ClassVar[str] = "({expr})"
+    or_token: ClassVar[str] = "or"
+    and_token: ClassVar[str] = "and"
+    not_token: ClassVar[str] = "not"
+    eq_token: ClassVar[str] = " = "
+    bool_values: ClassVar[dict[bool, str | None]] = {True: "true", False: "false"}
+    cidr_expression: ClassVar[str] = '{field} cidr "{value}"'
+    compare_op_expression: ClassVar[str] = "{field} {operator} {value}"
+    compare_operators: ClassVar[dict[CompareOperators, str]] = {
+        CompareOperators.LT: "<",
+        CompareOperators.LTE: "<=",
+        CompareOperators.GT: ">",
+        CompareOperators.GTE: ">=",
+    }
+    field_null_expression: ClassVar[str] = "{field} absent"
+    field_exists_expression: ClassVar[str] = "{field} exists"
+    field_not_exists_expression: ClassVar[str] = "{field} absent"
+
+    def escape_and_quote_field(self, field_name: str) -> str:
+        """A field as a path; parts that would be read as something else are in backquotes."""
+        parts = field_name.split(".")
+        if not all(parts):
+            parts = [field_name]
+        written = [
+            part
+            if _BARE.fullmatch(part) and (index or part not in _WORDS)
+            else "`" + part.replace("`", "``") + "`"
+            for index, part in enumerate(parts)
+        ]
+        return ".".join(written)
+
+    def convert_condition_field_eq_val_str(
+        self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
+    ) -> str:
+        """A string, in which ``*`` and ``?`` may be wildcards; case does not matter."""
+        return self._compared(cond, "i")
+
+    def convert_condition_field_eq_val_str_case_sensitive(
+        self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
+    ) -> str:
+        """A string, as it is."""
+        return self._compared(cond, "")
+
+    def _compared(self, cond: ConditionFieldEqualsValueExpression, case: str) -> str:
+        assert isinstance(cond.value, SigmaString)
+        field = self.escape_and_quote_field(cond.field)
+        pattern, is_plain = "", True
+        for part in cond.value.s:
+            if part == SpecialChars.WILDCARD_MULTI:
+                pattern, is_plain = pattern + "*", False
+            elif part == SpecialChars.WILDCARD_SINGLE:
+                pattern, is_plain = pattern + "?", False
+            elif isinstance(part, str):
+                pattern += _ESCAPED.sub(r"\\\g<0>", part)
+            else:
+                raise SigmaFeatureNotSupportedByBackendError(f"there is no placeholder {part!r}")
+        if is_plain:
+            return f"{field} = {case}{_json(''.join(map(str, cond.value.s)))}"
+        if set(pattern) == {"*"}:
+            return f"{field} exists"
+        return f"{field} like {case}{_json(pattern)}"
+
+    def convert_condition_field_eq_val_num(
+        self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
+    ) -> str:
+        """A number, or the same as a string."""
+        field, number = self.escape_and_quote_field(cond.field), str(cond.value)
+        return f"({field} = {number} or {field} = {_json(number)})"
+
+    def convert_condition_field_eq_val_re(
+        self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
+    ) -> str:
+        """Not supported."""
+        raise SigmaFeatureNotSupportedByBackendError("Tamis has no regular expressions of events")
+
+    def convert_condition_field_eq_field(
+        self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
+    ) -> str:
+        """Not supported."""
+        raise SigmaFeatureNotSupportedByBackendError("Tamis compares no two fields")
+
+    def convert_condition_val(self, cond: ConditionValueExpression, state: ConversionState) -> str:
+        """Not supported."""
+        raise SigmaFeatureNotSupportedByBackendError("Tamis looks for no keywords without a field")
+
+    # -- output formats ----------------------------------------------------------------------------
+
+    def finalize_query_tsv(
+        self, rule: SigmaRule, query: str, index: int, state: ConversionState
+    ) -> str:
+        """A line of a file of subscriptions."""
+        return f"{_id(rule, index)}\t{query}"
+
+    def finalize_output_tsv(self, queries: list[str]) -> str:
+        """A file of subscriptions."""
+        return "".join(f"{query}\n" for query in queries)
+
+    def finalize_query_ndjson(
+        self, rule: SigmaRule, query: str, index: int, state: ConversionState
+    ) -> str:
+        """A line of a file of subscriptions, as JSON."""
+        line = {"id": _id(rule, index), "expression": query}
+        return json.dumps(line, ensure_ascii=False)
+
+    def finalize_output_ndjson(self, queries: list[str]) -> str:
+        """A file of subscriptions."""
+        return self.finalize_output_tsv(queries)
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _id(rule: SigmaRule, index: int) -> str:
+    """The id of a rule, or its title; further conditions of the rule are numbered."""
+    own: Any = rule.id or rule.title
+    return f"{own}-{index + 1}" if index else str(own)

@@ -1,0 +1,1 @@
+"""Packages that stand on Tamis, or beside it."""
