@@ -95,7 +95,7 @@ class _Place:
         return _compiled(tuple(map(_expression, self.conditions)), self._limits)
 
 
-@lru_cache(1 << 10)
+@lru_cache(1 << 8)
 def _compiled(asked: tuple[str, ...], limits: Limits) -> CompiledEventMatcher:
     """Conditions by their numbers; when a live set changes, most places keep theirs."""
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - it imports this module
@@ -194,9 +194,8 @@ class Deriver:
         """All attributes that are read, at the top of events of which some are known."""
         plain = (name for name in self._all if not attribute_of(name).mark)
         dotted = {name: path[0] for name, path in self._dotted.items() if name in known}
-        roots = (
-            root for root in sorted(self.roots) if root in known or root not in dotted.values()
-        )
+        flat = set(dotted.values())
+        roots = (root for root in sorted(self.roots) if root in known or root not in flat)
         return list(dict.fromkeys([*plain, *sorted(self.single | self._asked), *roots, *dotted]))
 
     def columns(self) -> dict[str, str]:
