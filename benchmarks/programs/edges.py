@@ -1,6 +1,6 @@
 """What a user gets, timed to where it is in hand: single calls, ids, JSON, records, commands.
 
-    python -m benchmarks.programs.edges calls|answers|texts|ranges|records|commands
+    python -m benchmarks.programs.edges calls|answers|texts|nested|ranges|records|commands
 
 Phases are seconds of one call, one document or one pass, the least of several; the note says what
 they come to. Answers are verified: one way against another, or against plain Python.
@@ -146,6 +146,53 @@ def texts(least: Least) -> int:
     return len(events)
 
 
+def nested(least: Least) -> int:
+    """Filters on what is inside of events, with ``not`` and patterns; dicts and lines of JSON."""
+    import tamis  # noqa: PLC0415
+
+    draw = random.Random(4)
+    events = [
+        {
+            "order": {"id": draw.randrange(10_000), "total": draw.randrange(100)},
+            "items": [
+                {"sku": f"s{draw.randrange(10_000)}", "price": draw.randrange(100)}
+                for _ in range(3)
+            ],
+            "note": " ".join(draw.choices(("red", "green", "blue", "fast"), k=6)),
+        }
+        for _ in range(2_000)
+    ]
+    lines = b"".join(json.dumps(event).encode() + b"\n" for event in events)
+    sets: dict[str, tuple[Callable[[int], str], Callable[[Any, int], bool]]] = {
+        "paths": (
+            lambda n: f"order.id = {n} and not order.total > {n % 50}",
+            lambda event, n: event["order"]["id"] == n and not event["order"]["total"] > n % 50,
+        ),
+        "elements": (
+            lambda n: f'items[].(sku = "s{n}" and price > {n % 50})',
+            lambda event, n: any(
+                each["sku"] == f"s{n}" and each["price"] > n % 50 for each in event["items"]
+            ),
+        ),
+        "patterns": (
+            lambda n: f'order.id = {n} and note like "*red*blue*"',
+            lambda event, n: (
+                event["order"]["id"] == n
+                and "red" in event["note"]
+                and "blue" in event["note"][event["note"].index("red") :]
+            ),
+        ),
+    }
+    for name, (written, holds) in sets.items():
+        matcher = tamis.compile_events({n: written(n) for n in range(10_000)})
+        least(name, partial(_each, matcher.match_many, events, way=len), 5, len(events))
+        least(f"{name}-lines", partial(_each, matcher.match_ndjson, lines, way=len), 5, len(events))
+        for event in events[:20]:
+            expected = [n for n in range(10_000) if holds(event, n)]
+            assert list(matcher.match(event)) == expected
+    return len(events)
+
+
 def _each(match: Callable[..., Any], *given: Any, way: Callable[[Any], object]) -> list[object]:
     """What each match comes to."""
     return [*map(way, match(*given))]
@@ -257,9 +304,8 @@ def main() -> None:
     with phases("import"):
         import tamis  # noqa: F401, PLC0415
     least = Least(phases)
-    count = {each.__name__: each for each in (calls, answers, texts, ranges, records, commands)}[
-        sys.argv[1]
-    ](least)
+    every = (calls, answers, texts, nested, ranges, records, commands)
+    count = {each.__name__: each for each in every}[sys.argv[1]](least)
     answer(phases, {"documents": count}, note="; ".join(least.notes))
 
 
