@@ -41,6 +41,13 @@ def test_what_cannot_be_said_stops_no_others(write: Write) -> None:
 
 def test_files_that_are_none(write: Write) -> None:
     write({"bad.json": "{", "bad.ndjson": '{"a": [1]}\n{'})
+    write(
+        {"odd.json": json.dumps({"Rules": [{"Name": "a", "EventPattern": "{"}, 7, "EventPattern"]})}
+    )
+    write({"odd.ndjson": json.dumps({"pattern": ["x"], "rule": ["y"], "t": ["z"]})})
+    found = run("convert", "--from", "eventbridge", "odd.json", "odd.ndjson")
+    assert (found.status, found.err.count("a pattern is an object")) == (2, 3)
+    assert [each["id"] for each in found.results] == [1]
     assert "bad.json: not JSON" in run("convert", "--from", "sns", "bad.json").err
     assert "bad.ndjson, line 2: not JSON" in run("convert", "--from", "sns", "bad.ndjson").err
     found = run("convert", "--from", "sns", "none.json")

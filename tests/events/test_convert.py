@@ -35,6 +35,16 @@ PATTERNS: dict[str, tuple[Any, list[Any], list[Any]]] = {
         [{"a": "xz"}],
     ),
     "absent": ({"a": {"b": [{"exists": False}]}}, [{}, {"a": {}}, {"a": 1}], [{"a": {"b": None}}]),
+    "absent, two in an object in another": (
+        {"d": {"o": {"a": [{"exists": False}], "b": [{"exists": False}]}}},
+        [{}, {"d": {"o": {"c": 1}}}],
+        [{"d": {"o": {"a": 1, "b": 1}}}, {"d": {"o": {"a": 1}}}, {"d": [{"o": [{"b": 1}]}]}],
+    ),
+    "one alternative": (
+        {"d": {"$or": [{"x": [{"exists": False}], "y": [1]}]}},
+        [{"d": {"y": 1}}],
+        [{"d": {"x": 1, "y": 1}}, {"d": {}}, {}],
+    ),
     "alternatives": (
         {"$or": [{"a": [1]}, {"b": {"c": ["x"]}}], "d": [True]},
         [{"a": 1, "d": True}, {"b": {"c": "x"}, "d": True}],
@@ -87,6 +97,11 @@ def test_patterns(case: str) -> None:
         ({"a": [{"numeric": [">"]}]}, "numeric is a list"),
         ({"a": [{"numeric": ["~", 1]}]}, "numeric has no '~'"),
         ({"a": [[1]]}, "is no value"),
+        ({"a": [{"anything-but": []}]}, "anything-but has no values"),
+        ({"": ["x"]}, "the name is empty"),
+        ({"a": [float("nan")]}, "NaN"),
+        ({"a": [2**70]}, "beyond 64 bits"),
+        ({"a": [{"cidr": "10.0.0.1/8"}]}, "host bits"),
         ({"$or": {}}, r"\$or is a list"),
     ],
 )
@@ -108,6 +123,8 @@ MATCHERS: dict[str, tuple[str, list[dict[str, str]], list[dict[str, str]]]] = {
     "some": ('a=~".+"', [{"a": "x"}], [{}, {"a": ""}]),
     "not a pattern": ('a!~"web-.*"', [{}, {"a": "x"}], [{"a": "web-1"}]),
     "literal": (r'a=~"x\\.y.z"', [{"a": "x.yaz"}], [{"a": "x-yaz"}]),
+    "a backslash that is no escape": (r'a=~"web\.x"', [{"a": "web.x"}], [{"a": "web-x"}]),
+    "quotes in quotes": (r'a="x\"y"', [{"a": 'x"y'}], [{"a": "xy"}]),
     "without quotes": ("a = x , b=y", [{"a": "x", "b": "y"}], [{"a": "x"}]),
 }  # fmt: skip
 

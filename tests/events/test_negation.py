@@ -8,13 +8,17 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.core.errors import UsageError
+from tamis.events import EventSubscriptions
 from tamis.events.explain import written
+from tamis.events.model import checked_table
 from tamis.language.attributes import plain_name
 from tamis.language.constraints import Constraint, print_filters
 from tests.support.drawn_events import CONSTRAINTS, EVENTS
@@ -198,6 +202,19 @@ def test_lines_rows_and_dicts_say_the_same() -> None:
         matcher.match_arrow(rows),
     ):
         assert [list(match) for match in found] == expected
+
+
+def test_bad_subscriptions_leave_no_clauses() -> None:
+    """Their first constraints were read, before the others were refused."""
+    given = {"bad": "not y = 1 and a..b = 2", "good": "x = 1"}
+    found = EventSubscriptions(given, skip_bad=True)
+    assert (found.table.conditions, len(found)) == (0, 1)
+    assert list(tamis.compile_events(found).match({"x": 1})) == ["good"]
+    assert checked_table(found.table).conditions == 0
+    table = EventSubscriptions({"s": "x = 1 and not y = 2"}).table
+    empty = table._replace(literal_starts=np.array([0, 0]), literals=np.zeros(0, np.int32))
+    with pytest.raises(UsageError, match="a clause without literals"):
+        checked_table(empty)
 
 
 def test_a_set_with_clauses_is_kept_in_a_folder(tmp_path: Any) -> None:

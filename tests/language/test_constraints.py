@@ -181,6 +181,8 @@ BAD = [
     ("a = 5x", 4, "'5x' is no number", ""),
     ("a = $5", 4, "'$' has no meaning here", ""),
     ("a..b = 1", 0, "no name between two dots", "`a..b`"),
+    ("a[].(. .x = 1)", 7, "expected an operator", ""),
+    ("a[].(. [0] = 1)", 7, "expected an operator", ""),
     (". = 1", 0, "expected the name of an attribute, found '.'", ""),
     ("a like 3", 7, "like asks for a pattern, not 3", ""),
     ("a cidr '10.0.0.1/8'", 7, "is no network", 'write "10.0.0.0/8"'),
@@ -265,6 +267,22 @@ def test_clauses_do_not_multiply_without_bound() -> None:
     expression = f"{pairs} and ({' or '.join(f'({each})' for each in both)} or {many})"
     with pytest.raises(SubscriptionLimitError, match="subscription_filters"):
         parse_filters(expression)
+
+
+@pytest.mark.parametrize("behind", [" = 1", "[] = 1", "[].b = 1", "[0] = 1"])
+def test_paths_have_a_limit(behind: str) -> None:
+    path = ".".join(["a"] * 64)
+    assert parse_filters(f"{path[2:]}{behind}")
+    with pytest.raises(SubscriptionLimitError, match="subscription_nesting"):
+        parse_filters(f"{path}.a{behind}")
+
+
+def test_parentheses_of_elements_count() -> None:
+    nested = "b = 1"
+    for _ in range(10):
+        nested = f"a[].({'(' * 6}{nested}{')' * 6})"
+    with pytest.raises(SubscriptionLimitError, match="nested deeper than 64"):
+        parse_filters(nested)
 
 
 def test_limits_beyond_what_python_can_do() -> None:

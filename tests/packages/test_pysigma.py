@@ -83,6 +83,11 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]
         [{"ip": "10.1.1.1"}],
         [{"ip": "1.1.1.1"}],
     ),
+    "networks in odd fields": (
+        {"s": {"dst ip|cidr": "10.0.0.0/8"}, "condition": "s"},
+        [{"dst ip": "10.1.1.1"}],
+        [{"dst ip": "1.1.1.1"}],
+    ),
     "comparisons": ({"s": {"n|gte": 5}, "condition": "s"}, [{"n": 5}], [{"n": 4}, {}]),
     "fields inside, and odd ones": (
         {"s": {"a.b": "x", "c d": "y", "in": "z"}, "condition": "s"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,9 +37,8 @@ def convert(
 ) -> None:
     """Convert rules of others to subscriptions for tamis match-events.
 
-    Prints one JSON object per rule, with "id" and "expression". A rule that cannot be said in
-    Tamis's language is told on standard error, with the reason. The exit status is then 2, and all
-    others are printed.
+    Prints one JSON object per rule, with "id" and "expression". Rules that cannot be converted are
+    listed on standard error, with the reason; the exit status is then 2.
 
     A *.json file has one pattern or filter policy, whose id is the name of the file; or what the
     AWS command line lists: {"Rules": [{"Name": …, "EventPattern": …}]}. A *.ndjson or *.jsonl file
@@ -72,21 +72,20 @@ def _rules(file: Path, is_text: bool) -> Iterator[tuple[str | int, Any]]:
     """The rules of a file, with their ids."""
     with reading(str(file)):
         text = file.read_text("utf-8")
-    if is_text:
-        for number, line in enumerate(text.splitlines(), 1):
-            id, tab, matchers = line.partition("\t")
-            if line.strip() and line[0] != "#":
+    if is_text or file.suffix in (".ndjson", ".jsonl"):
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip() or (is_text and line[0] == "#"):
+                continue
+            if is_text:
+                id, tab, matchers = line.partition("\t")
                 yield (id, matchers) if tab else (number, line)
-        return
-    if file.suffix in (".ndjson", ".jsonl"):
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.strip():
+            else:
                 yield _named(_json(file, line, number), number)
         return
     found = _json(file, text)
     if isinstance(found, Mapping) and isinstance(found.get("Rules"), list):
         for number, rule in enumerate(found["Rules"], 1):
-            if "EventPattern" in rule:  # others are schedules
+            if not isinstance(rule, Mapping) or "EventPattern" in rule:  # others are schedules
                 yield _named(rule, number)
     else:
         yield file.stem, found
@@ -95,9 +94,15 @@ def _rules(file: Path, is_text: bool) -> Iterator[tuple[str | int, Any]]:
 def _named(rule: Any, number: int) -> tuple[str | int, Any]:
     """The id and the pattern of a rule; a pattern by itself has its number as the id."""
     given = rule if isinstance(rule, Mapping) else {}
-    id = next((given[name] for name in _NAMES if isinstance(given.get(name), str | int)), number)
-    pattern = next((given[name] for name in _PATTERNS if name in given), rule)
-    return id, json.loads(pattern) if isinstance(pattern, str) else pattern
+    wrapped = [name for name in _PATTERNS if name in given]
+    names = [name for name in _NAMES if isinstance(given.get(name), str | int)]
+    if len(wrapped) != 1 or not names:
+        return number, rule
+    pattern = given[wrapped[0]]
+    if isinstance(pattern, str):  # as the AWS command line has it
+        with suppress(ValueError):
+            pattern = json.loads(pattern)
+    return given[names[0]], pattern
 
 
 def _json(file: Path, text: str, line: int | None = None) -> Any:

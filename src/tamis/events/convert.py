@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from tamis.core.errors import SubscriptionSyntaxError, UnsupportedExpression
+from tamis.core.errors import SubscriptionError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language.attributes import print_name
 from tamis.language.constraints import print_filters
 from tamis.language.events import parse_filters
@@ -33,9 +33,7 @@ def from_pattern(pattern: object) -> str:
     >>> from_pattern({"detail": {"state": ["on", {"prefix": "up"}], "n": [{"numeric": [">", 3]}]}})
     'detail[].((state[] = "on" or state[] prefix "up") and n[] > 3)'
     """
-    if not isinstance(pattern, Mapping) or not pattern:
-        raise UnsupportedExpression("a pattern is an object with fields")
-    return " and ".join(_conditions(pattern))
+    return _checked(_written(_conditions(pattern)))
 
 
 def from_filter_policy(policy: object) -> str:
@@ -47,53 +45,82 @@ def from_filter_policy(policy: object) -> str:
     return from_pattern(policy)
 
 
-def _conditions(pattern: Mapping[str, Any]) -> Iterator[str]:
+def _checked(expression: str) -> str:
+    """An expression that Tamis takes, or ``UnsupportedExpression``."""
+    try:
+        parse_filters(expression)
+    except SubscriptionError as error:
+        raise UnsupportedExpression(f"{error.message}, in {expression:.200}") from None
+    return expression
+
+
+class _Condition(NamedTuple):
+    """What is asked; where it is negated, the text is what must not hold."""
+
+    text: str
+    is_negated: bool = False
+
+
+def _written(conditions: Iterable[_Condition]) -> str:
+    return " and ".join(f"not {text}" if negated else text for text, negated in conditions)
+
+
+def _conditions(pattern: object) -> Iterator[_Condition]:
     """What an object asks for; alternatives are in parentheses."""
+    if not isinstance(pattern, Mapping) or not pattern:
+        raise UnsupportedExpression("a pattern is an object with fields")
     for field, asked in pattern.items():
         name = f"{print_name(field)}[]"
         if field == "$or":
             if not isinstance(asked, list) or not asked:
                 raise UnsupportedExpression("$or is a list of patterns")
-            yield _any_of([from_pattern(each) for each in asked])
+            parts = [_written(_conditions(each)) for each in asked]
+            yield _Condition(f"({' or '.join(parts)})")
         elif isinstance(asked, Mapping) and asked:
-            yield _of_object(name, list(_conditions(asked)))
+            yield from _of_object(name, list(_conditions(asked)))
         elif isinstance(asked, list) and asked:
-            yield _any_of([_rule(name, rule) for rule in asked])
+            rules = [_rule(name, rule) for rule in asked]
+            if len(rules) == 1:
+                yield rules[0]
+            else:
+                yield _Condition(f"({' or '.join(_written([rule]) for rule in rules)})")
         else:
             raise UnsupportedExpression(f"{field!r} is a list of values, or an object with fields")
 
 
-def _of_object(name: str, conditions: list[str]) -> str:
+def _of_object(name: str, conditions: list[_Condition]) -> Iterator[_Condition]:
     """Conditions on one object; where all say what is not there, the object need not be either."""
-    if all(condition.startswith("not ") for condition in conditions):
-        positive = (condition.removeprefix("not ") for condition in conditions)
-        return " and ".join(f"not {name}.({condition})" for condition in positive)
-    if len(conditions) == 1 and conditions[0][0] == "(":
-        return f"{name}.{conditions[0]}"
-    return f"{name}.({' and '.join(conditions)})"
+    if all(condition.is_negated for condition in conditions):
+        for text, _ in conditions:
+            yield _Condition(f"{name}.({text})", is_negated=True)
+    elif len(conditions) == 1 and conditions[0].text[0] == "(":
+        yield _Condition(f"{name}.{conditions[0].text}")
+    else:
+        yield _Condition(f"{name}.({_written(conditions)})")
 
 
 def _any_of(expressions: Sequence[str]) -> str:
     return expressions[0] if len(expressions) == 1 else f"({' or '.join(expressions)})"
 
 
-def _rule(name: str, rule: object) -> str:
+def _rule(name: str, rule: object) -> _Condition:
     """One of the alternatives for a field."""
     if not isinstance(rule, Mapping):
-        return f"{name} = {_constant(rule)}"
+        return _Condition(f"{name} = {_constant(rule)}")
     if len(rule) != 1:
         raise UnsupportedExpression(f"a rule has one key, not {sorted(rule)}")
     ((kind, asked),) = rule.items()
     if kind == "exists":
-        exists = f"({name} exists or {name} = null)"
-        return exists if asked else f"not {exists}"
+        return _Condition(f"({name} exists or {name} = null)", is_negated=not asked)
     if kind == "anything-but":
         others = asked if isinstance(asked, list) else [asked]
         but = [each for other in others for each in _but(other)]
-        return f"{name}.((. exists or . = null) and not {_any_of(but)})"
+        if not but:
+            raise UnsupportedExpression("anything-but has no values")
+        return _Condition(f"{name}.((. exists or . = null) and not {_any_of(but)})")
     if kind == "numeric":
-        return _numeric(name, asked)
-    return _text(name, kind, asked)
+        return _Condition(_numeric(name, asked))
+    return _Condition(_text(name, kind, asked))
 
 
 def _but(other: object) -> Iterator[str]:
@@ -177,12 +204,11 @@ def from_matchers(matchers: str) -> str:
         position += 1
     if not found:
         raise SubscriptionSyntaxError("there are no matchers", matchers, 0)
-    return " and ".join(found)
+    return _checked(" and ".join(found))
 
 
 def _matcher(label: str, operator: str, value: str) -> str:
-    name = print_name(json.loads(label) if label[0] == '"' else label)
-    text: str = json.loads(value) if value[:1] == '"' else value.strip()
+    name, text = print_name(_unquoted(label)), _unquoted(value)
     values = [text]
     if operator in ("=~", "!~"):
         values = [_pattern(each) for each in _alternatives(text)]
@@ -193,6 +219,13 @@ def _matcher(label: str, operator: str, value: str) -> str:
         tests.append(f"{name} absent")
     found = _any_of(tests)
     return f"not {found}" if operator[0] == "!" else found
+
+
+def _unquoted(text: str) -> str:
+    """A label or a value without its quotes; a backslash before others stays."""
+    if text[:1] != '"':
+        return text.strip()
+    return re.sub(r'\\(["\\n])', lambda found: {"n": "\n"}.get(found[1], found[1]), text[1:-1])
 
 
 def _simple(name: str, pattern: str) -> str:

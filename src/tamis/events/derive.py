@@ -32,7 +32,7 @@ _MISSING = object()
 _UNBOUNDED = 1 << 40
 _LIKE, _CIDR = " like ", " cidr "
 _PATTERNS_MIN = 4
-"""Of more patterns, those whose characters are in a string are found first."""
+"""Where there are more patterns, an automaton finds those whose characters are in a string."""
 
 
 class _Place:
@@ -57,8 +57,10 @@ class _Place:
         """The place that a path leads to from here."""
         place = self
         for part in path:
-            inner = _Place(self._limits, (*place.path, part))
-            place = place.inside.setdefault(part, inner)
+            inner = place.inside.get(part)
+            if inner is None:
+                inner = place.inside[part] = _Place(self._limits, (*place.path, part))
+            place = inner
         return place
 
     @cached_property
@@ -157,7 +159,7 @@ class Deriver:
         self._names = {name for name in names if attribute_of(name).mark}
         self._limits = limits
         self._top = _Place(limits)
-        self._dotted: dict[str, Path] = {}  # paths by what they are as one name
+        self._dotted: dict[str, _Place] = {}  # paths by what they are as one name
         self._asked: set[str] = set()  # others, which may have any values
         self.has_tests = False
         self.roots: set[str] = set()
@@ -176,7 +178,7 @@ class Deriver:
             of = self.roots if looks else self.single if mark == FOLDED else self._asked
             of.add(str(path[0]))
             if len(path) > 1 and all(isinstance(part, str) and "." not in part for part in path):
-                self._dotted[".".join(map(str, path))] = path
+                self._dotted[".".join(map(str, path))] = place
 
     def __bool__(self) -> bool:
         return bool(self._names)
@@ -193,7 +195,7 @@ class Deriver:
     def read_at_top(self, known: Container[str]) -> list[str]:
         """All attributes that are read, at the top of events of which some are known."""
         plain = (name for name in self._all if not attribute_of(name).mark)
-        dotted = {name: path[0] for name, path in self._dotted.items() if name in known}
+        dotted = {name: place.path[0] for name, place in self._dotted.items() if name in known}
         flat = set(dotted.values())
         roots = (root for root in sorted(self.roots) if root in known or root not in flat)
         return list(dict.fromkeys([*plain, *sorted(self.single | self._asked), *roots, *dotted]))
@@ -215,9 +217,9 @@ class Deriver:
             try:
                 reader.look(self._top, event)
                 for dotted in self._dotted.keys() & event.keys():
-                    path = self._dotted[dotted]
-                    if not isinstance(event.get(str(path[0])), Mapping):
-                        reader.read(self._top.at(path), event[dotted])
+                    place = self._dotted[dotted]
+                    if not isinstance(event.get(str(place.path[0])), Mapping):
+                        reader.read(place, event[dotted])
             except EventError as error:
                 errors.setdefault(number, error)
                 own = {}

@@ -21,6 +21,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Literal, NamedTuple, get_origin, get_type_hints
 
 import numpy as np
@@ -285,12 +286,16 @@ class TableBuilder:
     def freeze(self) -> FilterTable:
         """The arrays, read-only."""
         string_starts, string_bytes = packed(text.encode() for text in self._strings)
-        conditions = [np.array(codes, np.int32) for codes in self._conditions]
+        literals = list(self._clauses)
+        used = [literals[clause] for clause in self._used_clauses]
+        codes_of = list(self._conditions)
+        numbers: dict[int, int] = {}  # of the conditions that are used
+        for literal in chain.from_iterable(used):
+            numbers.setdefault(literal >> 1, len(numbers))
+        conditions = [np.array(codes_of[condition], np.int32) for condition in numbers]
         codes = np.concatenate([np.array(self._constraints, np.int32), *conditions])
         ends = len(self._constraints) + starts_of(list(map(len, conditions)))[1:]
         pool = np.array(self._pool, np.int64).reshape(-1, 4)[codes]
-        literals = list(self._clauses)
-        used = [literals[clause] for clause in self._used_clauses]
         return FilterTable(
             names=tuple(self._names),
             starts=np.concatenate([np.array(self._starts, np.int64), ends]),
@@ -308,7 +313,9 @@ class TableBuilder:
             interface_count=max(self._interfaces, default=-1) + 1,
             clause_starts=np.array(self._clause_starts, np.int64) if used else _NO_STARTS,
             literal_starts=starts_of(list(map(len, used))),
-            literals=np.array([literal for clause in used for literal in clause], np.int32),
+            literals=np.array(
+                [2 * numbers[x >> 1] + (x & 1) for x in chain.from_iterable(used)], np.int32
+            ),
         ).frozen()
 
 
@@ -425,6 +432,8 @@ def _clause_invariants(table: FilterTable) -> Iterator[_Invariant]:
     if clauses:
         yield _leads("clause_starts", table.clause_starts, table.literal_starts[1:])
     yield _leads("literal_starts", table.literal_starts, table.literals)
+    has_literals = bool((np.diff(table.literal_starts) > 0).all())
+    yield has_literals, "literal_starts", "has a clause without literals"
     yield _counts("literals", table.literals, 2 * table.conditions)
 
 

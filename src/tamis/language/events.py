@@ -138,6 +138,7 @@ class _Parser(Tokens):
     def __init__(self, expression: str, limits: Limits) -> None:
         self.limits = limits
         self.count = 0  # of constraints, as they are written
+        self.depth = 0  # how many parentheses are around
         self.elements = int(expression[:1] == ITSELF)  # how many [] are around
         self.codes: dict[tuple[object, ...], int] = {}
         self.constraints: list[Constraint] = []
@@ -180,19 +181,25 @@ class _Parser(Tokens):
         return All(tuple(found)) if len(found) > 1 else found[0]
 
     def _term(self, depth: int) -> Formula:
-        start, negated = self.token.position, False
+        negated = False
         while self.token.kind == "word" and self.takes("not"):
             negated = not negated
-        if self.takes("("):
-            if depth == self.limits.subscription_nesting:
-                message = f"parentheses are nested deeper than {depth:,} (subscription_nesting)"
-                self.reached(message, start)
-            found = self._disjunction(depth + 1)
-            if not self.takes(")"):
-                self.expected("and, or, or )")
+        if self.token.text == "(":
+            found = self._in_parentheses(depth)
         else:
+            self.depth = depth
             found = self._constraint()
         return Not(found) if negated else found
+
+    def _in_parentheses(self, depth: int) -> Formula:
+        if depth == self.limits.subscription_nesting:
+            message = f"parentheses are nested deeper than {depth:,} (subscription_nesting)"
+            self.reached(message, self.token.position)
+        self.next()
+        found = self._disjunction(depth + 1)
+        if not self.takes(")"):
+            self.expected("and, or, or )")
+        return found
 
     def _code(self, constraint: Constraint) -> int:
         code = self.codes.setdefault(constraint_key(constraint), len(self.codes))
@@ -334,10 +341,8 @@ class _Parser(Tokens):
         if self.elements > _ELEMENTS_MAX:
             self.reached(f"more than {_ELEMENTS_MAX} [] are inside each other")
         start, is_named = self.token.position, self.takes(".")
-        if is_named and self.takes("("):
-            formula = self._disjunction(1)
-            if not self.takes(")"):
-                self.expected("and, or, or )")
+        if is_named and self.token.text == "(":
+            formula = self._in_parentheses(self.depth)
         elif is_named:
             formula = self._constraint()
         else:
@@ -372,6 +377,10 @@ class _Parser(Tokens):
         """The path of an attribute; its last part is ``_EACH`` where [] is behind it."""
         path: list[str | int] = [*self._name()]
         while True:
+            if len(path) > (most := self.limits.subscription_nesting):
+                self.reached(f"a path has more than {most:,} parts (subscription_nesting)")
+            if path == [ITSELF]:  # of an element, there is nothing behind it
+                return (ITSELF,)
             if self.takes("["):
                 position = self.token
                 if position.kind == "number":
@@ -385,9 +394,6 @@ class _Parser(Tokens):
                     return (*path, _EACH)
             elif self.takes("."):
                 path += self._name(is_first=False)
-            elif len(path) > self.limits.subscription_nesting:
-                most = self.limits.subscription_nesting
-                self.reached(f"a path has more than {most:,} parts (subscription_nesting)")
             else:
                 return tuple(path)
 

@@ -63,7 +63,7 @@ class Pattern:
 
 
 class Networks:
-    """Networks by what is asked of them: the longest prefix need not be found, but all that hold.
+    """Networks, and the names of all those that an address is in.
 
     >>> asked = Networks({"a": "10.0.0.0/8", "b": "10.1.0.0/16", "c": "fe80::/10"})
     >>> list(asked.of("10.1.2.3")), list(asked.of("fe80::1")), list(asked.of("x"))
@@ -80,6 +80,8 @@ class Networks:
 
     def of(self, text: str) -> Iterator[str]:
         """What is asked for networks that have an address."""
+        if not self._names:
+            return
         try:
             address = ipaddress.ip_address(text)
         except ValueError:

@@ -38,8 +38,10 @@ _BYTE_ESCAPES = [(bytes([code]), escape.encode()) for code, escape in IN_VALUE.i
 _OUTPUT, _TOGETHER = 1 << 16, 1 << 10
 """So many bytes, or messages, are written together, at most."""
 _BYTES_MAX = 1 << 62
+_NOTHING = np.zeros(0, np.int64)
+_OF_DOCUMENT: Any = ((at.DOCUMENT, at.Document), (at.ANSWERED, at.Answers), (at.INPUT, at.Input))
 _POOL_MAX = 1 << 24
-"""Of replies, in bytes. Copies of elements in each other may be much longer than a document."""
+"""The bytes of replies, at most: copies of elements in each other may be much longer than these."""
 
 
 class Made(NamedTuple):
@@ -125,6 +127,11 @@ class Writer:
     def close(self) -> None:
         """Forget the document; another one may be opened."""
         del self._replies
+        for fields, kind in _OF_DOCUMENT:
+            self._state.register(fields, kind(*[_NOTHING] * len(fields)))
+        self._state.words[at.HAS_ENDS] = 0
+        if len(self._state.arrays.ends) > _OUTPUT:
+            self._state.replace(ends=np.empty(_TOGETHER, np.int64))
         self._begin_pool()
         if len(self._state.arrays.output) > _OUTPUT:
             self._state.replace(output=np.empty(_OUTPUT, np.uint8))

@@ -64,7 +64,6 @@ class Template:
     body: tuple[Part, ...]
     tail: bytes
     order: tuple[int, ...]  # for each key the list that it reads
-    lists: int  # how many a group has
 
 
 def template_of(transformation: model.Transformation) -> Template:
@@ -81,7 +80,7 @@ def template_of(transformation: model.Transformation) -> Template:
     middle = parts.index(_GROUPS)
     head, tail = (b"".join(part) for part in (parts[:middle], parts[middle + 1 :]))  # type: ignore[arg-type]
     order = tuple(task.paths.index(key.path) for key in transformation.flwr.order)
-    return Template(transformation, head, writer.body, tail, order, len(task.paths))
+    return Template(transformation, head, writer.body, tail, order)
 
 
 _GROUPS = Strings(())

@@ -18,7 +18,7 @@ from sigma.conversion.base import TextQueryBackend
 from sigma.conversion.state import ConversionState
 from sigma.exceptions import SigmaFeatureNotSupportedByBackendError
 from sigma.rule import SigmaRule
-from sigma.types import CompareOperators, SigmaString, SpecialChars
+from sigma.types import CompareOperators, SigmaCIDRExpression, SigmaString, SpecialChars
 
 _BARE = re.compile(r"[^\W\d](?:[\w:-]*\w)?")
 _WORDS = frozenset("prefix suffix contains and or not in exists between true false null".split())
@@ -53,7 +53,6 @@ class TamisBackend(TextQueryBackend):
     not_token: ClassVar[str] = "not"
     eq_token: ClassVar[str] = " = "
     bool_values: ClassVar[dict[bool, str | None]] = {True: "true", False: "false"}
-    cidr_expression: ClassVar[str] = '{field} cidr "{value}"'
     compare_op_expression: ClassVar[str] = "{field} {operator} {value}"
     compare_operators: ClassVar[dict[CompareOperators, str]] = {
         CompareOperators.LT: "<",
@@ -115,6 +114,14 @@ class TamisBackend(TextQueryBackend):
         """A number, or the same as a string."""
         field, number = self.escape_and_quote_field(cond.field), str(cond.value)
         return f"({field} = {number} or {field} = {_json(number)})"
+
+    def convert_condition_field_eq_val_cidr(
+        self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
+    ) -> str:
+        """A network."""
+        assert isinstance(cond.value, SigmaCIDRExpression)
+        field = self.escape_and_quote_field(cond.field)
+        return f"{field} cidr {_json(str(cond.value.network))}"
 
     def convert_condition_field_eq_val_re(
         self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
