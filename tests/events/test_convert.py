@@ -10,12 +10,12 @@ import pytest
 import tamis
 from tamis.core.errors import SubscriptionError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.events.convert import from_filter_policy, from_matchers, from_pattern
-from tests.support.corpora import ROOT
+from tests.support.corpora import real
 
 
 @pytest.mark.corpora
 def test_the_published_cases_of_event_ruler() -> None:
-    lines = (ROOT / "event-ruler" / "cases.jsonl").read_text("utf-8").splitlines()
+    lines = real("event-ruler/cases.jsonl").read_text("utf-8").splitlines()
     cases = [json.loads(line) for line in lines]
     assert len(cases) > 50
     for case in cases:

@@ -25,7 +25,7 @@ from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import read_graph
 from tamis_workload.observed.generator import draw_from_documents
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
-from tests.support.corpora import ROOT, corpus
+from tests.support.corpora import ROOT, corpus, real
 from tests.support.engines import ENGINES
 from tests.support.oracles import lxml_xpath
 
@@ -58,7 +58,7 @@ PRUNING = [engine for engine in ENGINES if engine.heuristics is not None]
 @cache
 def graph_of(name: str) -> SchemaGraph:
     file, roots, _ = DTDS[name]
-    return read_graph(ROOT / file, (), roots)
+    return read_graph(real(file), (), roots)
 
 
 @cache

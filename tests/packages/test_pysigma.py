@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tamis
-from tests.support.corpora import ROOT
+from tests.support.corpora import real
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages" / "pysigma-backend-tamis"))
 
@@ -139,7 +139,7 @@ def test_formats(tmp_path: Path) -> None:
 @pytest.mark.corpora
 def test_public_rules() -> None:
     backend, said, refused = TamisBackend(), {}, 0
-    for line in (ROOT / "sigma" / "rules.jsonl").read_text("utf-8").splitlines():
+    for line in real("sigma/rules.jsonl").read_text("utf-8").splitlines():
         given = json.loads(line)
         found = SigmaRule.from_dict(
             {key: given[key] for key in ("title", "id", "logsource", "detection")}

@@ -24,8 +24,13 @@ CORPORA = {
 }
 
 
-def corpus(name: str) -> list[Path]:
-    """The documents of one corpus, in order; skips the test where the corpora are absent."""
+def real(name: str) -> Path:
+    """A file or folder of the corpora; skips the test where they are absent."""
     if not ROOT.is_dir():
         pytest.skip(f"the real documents are not at {ROOT}")
-    return sorted((ROOT / name).glob(CORPORA[name]))
+    return ROOT / name
+
+
+def corpus(name: str) -> list[Path]:
+    """The documents of one corpus, in order; skips the test where the corpora are absent."""
+    return sorted(real(name).glob(CORPORA[name]))

@@ -58,6 +58,7 @@ class Encoder:
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._deriver = Deriver(self.names, limits)
+        self._derives = bool(self._deriver)
         self._read = {*self._numbers, *self._deriver.single}
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
@@ -104,7 +105,7 @@ class Encoder:
         """
         if self._deriver.looks_inside or self._deriver.has_tests:
             return self.events(rows_of(batch, {*self._read, *self._deriver.top_names()}))
-        if self._deriver:
+        if self._derives:
             batch = with_derived(batch, self._deriver.columns())
         return encode_columns(batch, self._numbers, self.limits)
 
@@ -121,7 +122,7 @@ class Encoder:
 
     def one(self, event: Mapping[str, Any], into: OneEvent) -> bool:
         """Encode a checked event by itself, if that is possible: whether it was."""
-        if self._deriver:
+        if self._derives:
             event = self.with_derived(dict(event))
         return into.take(event, self._numbers)
 
@@ -136,7 +137,7 @@ class Encoder:
         ``errors`` has those of events without attributes, and gets those of events with lists and
         dicts.
         """
-        if self._deriver:
+        if self._derives:
             found: dict[int, EventError] = {}
             events = self._deriver.derived(events, found)
             for number, error in found.items():

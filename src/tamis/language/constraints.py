@@ -79,6 +79,7 @@ def constraint_key(constraint: Constraint) -> tuple[object, ...]:
 def print_filters(filters: Sequence[Sequence[Constraint | Clause]]) -> str:
     r"""An expression that means these filters, none of which is empty.
 
+    >>> from tamis.language.events import parse_filters
     >>> print_filters(parse_filters("a='it' and (`b c` in (1, 2.5) or d exists)"))
     'a = "it" and `b c` in (1, 2.5) or a = "it" and d exists'
     >>> print_filters(parse_filters("a = 1 and not (b = 2 and c = null)"))
