@@ -15,10 +15,18 @@ from hypothesis import strategies as st
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.core.limits import Limits
 from tamis.events.model import number
-from tamis.language.attributes import elements_name, folded_name, null_name, path_name, pattern_name
+from tamis.language.attributes import (
+    EVERY,
+    address_name,
+    elements_name,
+    folded_name,
+    null_name,
+    path_name,
+)
 from tamis.language.constraints import (
     Clause,
     Constraint,
+    Field,
     Filter,
     Literal,
     constraints_in,
@@ -88,12 +96,18 @@ CASES: dict[str, tuple[str, list[list[Constraint | Clause]]]] = {
     "positions": ("a[0].b[10] = 1", [[c(path_name(("a", 0, "b", 10)), "=", 1)]]),
     "without case, in a path": ("a.b = i'X'", [[c(folded_name(path_name(("a", "b"))), "=", "x")]]),
     "null in a path": ("a.b = null", [[c(null_name(path_name(("a", "b"))), "exists")]]),
-    "a pattern": ("a like 'x*y'", [[c(pattern_name("a", ' like "x*y"'), "exists")]]),
+    "a pattern": ("a like 'x*y'", [[c("a", "like", "x*y")]]),
     "a pattern that is a string": ("a like 'x\\\\*'", [[c("a", "=", "x*")]]),
     "a pattern that is a part": ("a like i'*X*'", [[c(folded_name("a"), "contains", "x")]]),
+    "a regular expression": (r'a matches r"x\d"', [[c("a", "matches", r"x\d")]]),
+    "one without case": (r'a matches i"X\\D"', [[c(folded_name("a"), "matches", r"X\D")]]),
+    "one that asks for a part": ('a matches "x.y|z" and b matches "xy"', [[c("a", "matches", "x.y|z"), c("b", "contains", "xy")]]),
+    "another attribute": ("a < field(b.c)", [[c("a", "<", Field(path_name(("b", "c"))))]]),
+    "another attribute, without case": ("a = i field(b)", [[c(folded_name("a"), "=", Field(folded_name("b")))]]),
+    "any value": ("* > 3", [[c(elements_name((EVERY,), " > 3"), "exists")]]),
     "networks": (
         "a cidr ('10.0.0.0/8', '::/0')",
-        [[c(pattern_name("a", ' cidr "10.0.0.0/8"'), "exists")], [c(pattern_name("a", ' cidr "::/0"'), "exists")]],
+        [[c(address_name("a"), "prefix", "400001010")], [c(address_name("a"), "prefix", "6")]],
     ),
     "the element itself": ("a[].(. = 1 or b = 2)", [[c(elements_name(("a",), ".(. = 1 or b = 2)"), "exists")]]),
     "some element": ("a[] > 3", [[c(elements_name(("a",), " > 3"), "exists")]]),
@@ -136,7 +150,7 @@ BAD = [
     (
         "temp",
         4,
-        "expected an operator (= != < <= > >= prefix suffix contains like cidr in between exists absent)",
+        "expected an operator (= != < <= > >= prefix suffix contains like matches cidr in between exists absent)",
         "",
     ),
     ("temp >", 6, "expected a value, found the end", ""),
@@ -189,10 +203,10 @@ BAD = [
     ("a cidr 'x'", 7, "'x' is no network", 'write "10.0.0.0/8", or'),
     ("a cidr i'10.0.0.0/8'", 7, "a network is a string", ""),
     ("a ilike 'x'", 2, "found 'ilike'", "write like i"),
-    ("a matches 'x'", 2, "found 'matches'", "there are no regular expressions"),
+    ("a regex 'x'", 2, "found 'regex'", "write matches"),
     ("a[-1] = 1", 2, "a position is a whole number", ""),
     ("a[1.5] = 1", 2, "a position is a whole number", ""),
-    ("a[*].b = 1", 2, "'*' has no meaning here", "write [] for some element"),
+    ("a[*].b = 1", 2, "expected a position", "write [] for some element"),
     ("a[x] = 1", 2, "expected a position, or ], found 'x'", ""),
     ("a[].(b = 1", 10, "expected and, or, or ), found the end", ""),
     ("a[] = ", 6, "expected a value, found the end", ""),

@@ -94,6 +94,21 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]
         [{"a": {"b": "x"}, "c d": "y", "in": "z"}, {"a.b": "x", "c d": "y", "in": "z"}],
         [{"a": {"b": "x"}, "c d": "y"}],
     ),
+    "regular expressions": (
+        {"s": {"a|re": "x{2,3}\\.(exe|dll)$", "b|re|i|m": "^y"}, "condition": "s"},
+        [{"a": "axx.dll", "b": "z\nY"}],
+        [{"a": "xx.exe ", "b": "y"}, {"a": "XX.exe", "b": "y"}, {"a": "xx.exe", "b": "zy"}, {}],
+    ),
+    "two fields": (
+        {"s": {"a|fieldref": "b", "c|fieldref|startswith": "d.e"}, "condition": "s"},
+        [{"a": "x", "b": "X", "c": "yz", "d": {"e": "y"}}],
+        [{"a": "x", "b": "y", "c": "yz", "d": {"e": "y"}}, {"a": "x", "c": "y", "d.e": "y"}],
+    ),
+    "keywords": (
+        {"s": ["mimi*katz", 4688], "condition": "s"},
+        [{"a": {"b": ["z", "MIMI-kATZ.exe"]}}, {"a": 4688}, {"a": "id 4688"}],
+        [{"mimikatz": 1}, {"a": "katz", "b": "mimi"}, {}],
+    ),
     "any value": ({"s": {"a": "*"}, "condition": "s"}, [{"a": "x"}, {"a": ""}], [{}]),
     "alternatives of selections": (
         {"s": [{"a": "x"}, {"b": "y"}], "t": {"c": True}, "condition": "s or not t"},
@@ -111,17 +126,9 @@ def test_rules(case: str) -> None:
     assert [bool(list(match)) for match in matcher.match_many(false)] == [False] * len(false)
 
 
-@pytest.mark.parametrize(
-    ("detection", "message"),
-    [
-        ({"s": {"a|re": "x+"}, "condition": "s"}, "no regular expressions"),
-        ({"s": ["x", "y"], "condition": "s"}, "no keywords"),
-        ({"s": {"a|fieldref": "b"}, "condition": "s"}, "compares no two fields"),
-    ],
-)
-def test_what_cannot_be_said(detection: dict[str, Any], message: str) -> None:
-    with pytest.raises(SigmaFeatureNotSupportedByBackendError, match=message):
-        expression(detection)
+def test_what_cannot_be_said() -> None:
+    with pytest.raises(SigmaFeatureNotSupportedByBackendError, match="placeholder"):
+        expression({"s": {"a|expand": "%names%"}, "condition": "s"})
 
 
 def test_formats(tmp_path: Path) -> None:
@@ -150,4 +157,4 @@ def test_public_rules() -> None:
             refused += 1
     limits = tamis.Limits(subscription_predicates=10_000, subscription_filters=10_000)
     matcher = tamis.compile_events(said, limits=limits)
-    assert len(matcher) > 0.93 * (len(said) + refused)
+    assert len(matcher) > 0.99 * (len(said) + refused)

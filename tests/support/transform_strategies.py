@@ -11,7 +11,8 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import parse_transformation
 from tamis.transform.shapes import Task, projection_of_tasks, task_of
-from tamis.transform.strategy import GroupReader, Groups
+from tamis.transform.layout import Groups
+from tamis.transform.strategy import GroupReader
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]
 
@@ -33,7 +34,10 @@ def parsed(document: str, projection: Projection) -> tuple[DocumentBatch, Vocabu
 def listed(groups: Groups, tasks: Sequence[Task]) -> Found:
     """By transformation its groups: each the bound event, and the places in its lists."""
     reader = GroupReader(groups)
-    return {
-        number: list(reader.read(answer, len(tasks[number].paths)))
-        for answer, number in enumerate(groups.transformations.tolist())
-    }
+    found: Found = {}
+    for answer, number in enumerate(groups.transformations.tolist()):
+        paths = range(len(tasks[number].paths))
+        columns = [reader.column(answer, index) for index in paths]
+        bound = reader.bound(answer)
+        found[number] = [(each, [own[i] for own in columns]) for i, each in enumerate(bound)]
+    return found

@@ -60,9 +60,10 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     the row number instead of the line number. With several files, the object begins with the file
     name.
 
-    Values are strings, numbers, booleans and null. An attribute that is null counts as absent.
-    Subscriptions compare attributes with = != < <= > >=, prefix, suffix, contains, in (…), between
-    and exists, joined with and, or and parentheses; i"…" ignores case. See docs/events.md.
+    Values are strings, numbers, booleans and null; order.total and items[].price are what is in
+    objects and lists. Subscriptions compare them with = != < <= > >=, prefix, suffix, contains,
+    like, matches, cidr, in (…), between, exists and absent, joined with and, or, not and
+    parentheses; i"…" ignores case, field(…) is another attribute. See docs/events.md.
 
     Files and streams may have any size, because they are matched while they are read. The data of
     a pipe is answered as soon as it arrives.

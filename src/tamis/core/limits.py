@@ -31,6 +31,7 @@ class Limits:
             together; of events, constraints.
         subscription_filters: filters of one subscription of events: what ``and`` and ``or`` come to
             as a disjunction of conjunctions.
+        subscription_states: states of the automaton of one pattern, of ``like`` or ``matches``.
         event_bytes: an event as it is written, a line of a file.
         event_attributes: attributes of one event.
         event_string_bytes: one attribute's value.
@@ -66,6 +67,7 @@ class Limits:
     subscription_steps: int = 1_000
     subscription_predicates: int = 1_000
     subscription_filters: int = 1_000
+    subscription_states: int = 10_000
     event_bytes: int = 1 << 24
     event_attributes: int = 10_000
     event_string_bytes: int = 1 << 20

@@ -14,10 +14,10 @@ from tamis.core.errors import EventError, MalformedEvent, MissingExtra, Unreadab
 from tamis.core.limits import Limits
 from tamis.events import model as at
 from tamis.events.checks import Part, oversized, shown, string_too_long, too_many
+from tamis.events.derive import of_string
 from tamis.events.kernels.values import find_ones, join_columns
 from tamis.events.model import EventBatch
-from tamis.language.attributes import is_null_name, print_name
-from tamis.language.constraints import fold
+from tamis.language.attributes import ADDRESS, NULL, attribute_of, print_name
 
 ROWS, _CELLS = 1 << 15, 1 << 22
 """So many rows, and cells with nulls included, are encoded at once at most."""
@@ -143,7 +143,8 @@ def with_derived(batch: Any, derived: Mapping[str, str]) -> Any:
         if own not in batch.schema.names:
             continue
         column = batch[own]
-        if is_null_name(name):
+        mark = attribute_of(name).mark
+        if mark == NULL:
             is_null = [each or None for each in column.is_null().to_pylist()]
             batch = batch.append_column(name, pa.array(is_null, pa.bool_()))
             continue
@@ -151,8 +152,10 @@ def with_derived(batch: Any, derived: Mapping[str, str]) -> Any:
         if _is_string(of_items):
             # As bytes, which need not be UTF-8: that is told where the column is encoded.
             values = column.cast(of_items).cast(pa.large_binary()).to_pylist()
-            folded = pa.array(map(_folded, values), pa.large_binary())
-            column = folded.view(pa.large_string())
+            found = (_of_string(mark, value) for value in values)
+            column = pa.array(found, pa.large_binary()).view(pa.large_string())
+        elif mark == ADDRESS and not pa.types.is_nested(column.type):
+            continue
         batch = batch.append_column(name, column)
     return batch
 
@@ -178,11 +181,13 @@ def _check_twice(names: Sequence[str]) -> None:
         raise UsageError(f"there are several columns {shown(twice)}: rename all but one")
 
 
-def _folded(value: bytes | None) -> bytes | None:
+def _of_string(mark: str, value: bytes | None) -> bytes | None:
+    """What a mark makes of a string; of one that is not UTF-8, that it is not."""
     try:
-        return value if value is None else fold(value.decode()).encode()
+        found = None if value is None else of_string(mark, value.decode())
     except UnicodeDecodeError:
         return value
+    return None if found is None else str(found).encode()
 
 
 def _is_valid(values: Any) -> Int64:

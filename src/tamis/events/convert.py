@@ -19,11 +19,15 @@ from tamis.core.errors import SubscriptionError, SubscriptionSyntaxError, Unsupp
 from tamis.language.attributes import print_name
 from tamis.language.constraints import print_filters
 from tamis.language.events import parse_filters
+from tamis.language.patterns import pattern_of
+from tamis.language.regex import RegexError
 
 _MATCHER = re.compile(
     r"""\s*([A-Za-z_:][\w:.-]*|"(?:[^"\\]|\\.)*")\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*"|[^\s",}=]*)\s*"""
 )
-_LITERAL = re.compile(r"\\([^A-Za-z0-9])|([^\\.^$*+?()\[\]{}|])")
+_GROUP = re.compile(r"\((?:\?:)?([^()\\]*)\)")
+_SPLIT = re.compile(r"[^][()\\]*")
+"""What is divided at each ``|``: nothing else is inside of something."""
 _COMPARED = ("=", "<", "<=", ">", ">=")
 
 
@@ -74,8 +78,7 @@ def _conditions(pattern: object) -> Iterator[_Condition]:
         if field == "$or":
             if not isinstance(asked, list) or not asked:
                 raise UnsupportedExpression("$or is a list of patterns")
-            parts = [_written(_conditions(each)) for each in asked]
-            yield _Condition(f"({' or '.join(parts)})")
+            yield _Condition(_alternatives([_written(_conditions(each)) for each in asked]))
         elif isinstance(asked, Mapping) and asked:
             yield from _of_object(name, list(_conditions(asked)))
         elif isinstance(asked, list) and asked:
@@ -83,7 +86,7 @@ def _conditions(pattern: object) -> Iterator[_Condition]:
             if len(rules) == 1:
                 yield rules[0]
             else:
-                yield _Condition(f"({' or '.join(_written([rule]) for rule in rules)})")
+                yield _Condition(_alternatives([_written([rule]) for rule in rules]))
         else:
             raise UnsupportedExpression(f"{field!r} is a list of values, or an object with fields")
 
@@ -99,8 +102,12 @@ def _of_object(name: str, conditions: list[_Condition]) -> Iterator[_Condition]:
         yield _Condition(f"{name}.({_written(conditions)})")
 
 
+def _alternatives(expressions: Sequence[str]) -> str:
+    return f"({' or '.join(expressions)})"
+
+
 def _any_of(expressions: Sequence[str]) -> str:
-    return expressions[0] if len(expressions) == 1 else f"({' or '.join(expressions)})"
+    return expressions[0] if len(expressions) == 1 else _alternatives(expressions)
 
 
 def _rule(name: str, rule: object) -> _Condition:
@@ -179,8 +186,7 @@ def _constant(value: object) -> str:
 def from_matchers(matchers: str) -> str:
     """Alertmanager's matchers, in braces or without, as an expression about labels.
 
-    A label that is missing is the empty string. Regular expressions match whole values; those that
-    are alternatives, or have ``.``, ``.*`` and ``.+`` alone, can be said.
+    A label that is missing is the empty string. Regular expressions match whole values.
 
     >>> from_matchers('{severity=~"warning|critical", team!="x", instance=~"web-.*"}')
     '(severity = "warning" or severity = "critical") and not team = "x" and instance prefix "web-"'
@@ -209,16 +215,26 @@ def from_matchers(matchers: str) -> str:
 
 def _matcher(label: str, operator: str, value: str) -> str:
     name, text = print_name(_unquoted(label)), _unquoted(value)
-    values = [text]
     if operator in ("=~", "!~"):
-        values = [_pattern(each) for each in _alternatives(text)]
-        tests = [_simple(name, each) for each in values]
+        tests = _regex_tests(name, text)
     else:
-        tests = [f"{name} = {_constant(text)}"]
-    if any(each in ("", "*") for each in values):
-        tests.append(f"{name} absent")
+        tests = [f"{name} = {_constant(text)}"] + [f"{name} absent"] * (not text)
     found = _any_of(tests)
     return f"not {found}" if operator[0] == "!" else found
+
+
+def _regex_tests(name: str, text: str) -> list[str]:
+    """The alternatives of a regular expression that matches whole values, as simple as they are."""
+    try:
+        of_empty = pattern_of("matches", f"^(?s:{text})$", False).matches(b"")
+    except (RegexError, SubscriptionError) as error:
+        message = f"the regular expression {text!r:.80} cannot be used: {error.message}"
+        raise UnsupportedExpression(message) from None
+    group = _GROUP.fullmatch(text)
+    inner = group[1] if group else text
+    each = inner.split("|") if _SPLIT.fullmatch(inner) else [text]
+    found = [_simple(name, one) for one in each]
+    return [*found, f"{name} absent"] if of_empty else found
 
 
 def _unquoted(text: str) -> str:
@@ -228,33 +244,8 @@ def _unquoted(text: str) -> str:
     return re.sub(r'\\(["\\n])', lambda found: {"n": "\n"}.get(found[1], found[1]), text[1:-1])
 
 
-def _simple(name: str, pattern: str) -> str:
-    """A pattern as the simplest constraint for it."""
-    return print_filters(parse_filters(f"{name} like {_constant(pattern)}"))
-
-
-def _alternatives(text: str) -> list[str]:
-    """The alternatives of a regular expression, of which it may be one group."""
-    group = re.fullmatch(r"\((?:\?:)?((?:[^()\\]|\\.)*)\)", text)
-    return re.split(r"(?<!\\)\|", group[1] if group else text)
-
-
-def _pattern(text: str) -> str:
-    """A regular expression as a pattern with ``*`` and ``?``."""
-    found, position = "", 0
-    text = text.removeprefix("^").removesuffix("$")
-    while position < len(text):
-        for written, meant in ((".*", "*"), (".+", "?*"), (".", "?")):
-            if text.startswith(written, position):
-                found += meant
-                position += len(written)
-                break
-        else:
-            literal = _LITERAL.match(text, position)
-            behind = text[literal.end() : literal.end() + 1] if literal else ""
-            if literal is None or (behind and behind in "*+?{"):
-                raise UnsupportedExpression(f"the regular expression {text!r:.80} cannot be said")
-            character = literal[1] or literal[2]
-            found += f"\\{character}" if character in "*?\\" else character
-            position = literal.end()
-    return found
+def _simple(name: str, regex: str) -> str:
+    """A regular expression that matches whole values, as the simplest constraints for it."""
+    (filter,) = parse_filters(f"{name} matches {_constant(f'^(?s:{regex})$')}")
+    text = print_filters([filter])
+    return f"({text})" if len(filter) > 1 else text

@@ -103,8 +103,8 @@ class Encoder:
         >>> Encoder(["temp", "area"]).arrow(rows).event_starts
         array([0, 2, 3])
         """
-        if self._deriver.looks_inside or self._deriver.has_tests:
-            return self.events(rows_of(batch, {*self._read, *self._deriver.top_names()}))
+        if self._deriver.looks_inside:
+            return self.events(rows_of(batch, self._deriver.read_at_top(batch.schema.names)))
         if self._derives:
             batch = with_derived(batch, self._deriver.columns())
         return encode_columns(batch, self._numbers, self.limits)

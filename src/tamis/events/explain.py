@@ -7,7 +7,7 @@ import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,20 @@ from tamis.events.derive import value_at
 from tamis.events.engines.reference import (
     Constraint,
     Literals,
-    clauses_of,
     constraint_of,
     constraints_in,
-    constraints_of,
     holds,
+    names_of,
+    parts_of,
 )
 from tamis.events.model import FilterTable
 from tamis.language.attributes import Path, attribute_of, path_name, plain_name, print_name
-from tamis.language.constraints import print_clause, print_constraint
+from tamis.language.constraints import Field, print_clause, print_constraint
+from tamis.language.patterns import Pattern
 
 _TRUTHS = ("false", "true")
+_ANY = ("exists", "like", "matches")
+"""Operators of which it is not examined what excludes them."""
 _PAIRS_MAX = 30
 """Among so many constraints of a name at most, two that exclude each other are looked for."""
 
@@ -48,14 +51,14 @@ def explain(
         if (value := event.get(name)) is not None and isinstance(value, str | int | float)
     }
     for filter in np.flatnonzero(table.subscriptions == subscription).tolist():
-        parts = _parts(table, filter)
+        parts = parts_of(table, filter)
         texts = [_part(table, part) for part in parts]
         truths = [holds(part, attributes) for part in parts]
         matched |= all(truths)
         lines.append(f"  {_TRUTHS[all(truths)]}: {' and '.join(texts) or 'every event'}")
         width = max(map(len, texts), default=0)
         for part, text, is_true in zip(parts, texts, truths, strict=True):
-            numbers = dict.fromkeys(one.name for one in constraints_in(part))
+            numbers = dict.fromkeys(chain.from_iterable(map(names_of, constraints_in(part))))
             names = list(dict.fromkeys(plain_name(table.names[number]) for number in numbers))
             found = ", ".join(_found(name, event, len(names) > 1) for name in names)
             fails = "" if is_true else "  ← fails here"
@@ -73,22 +76,18 @@ def written(table: FilterTable, subscription: int) -> str:
     'a = 1 and not_b exists or c in (1, 2)'
     """
     filters = np.flatnonzero(table.subscriptions == subscription).tolist()
-    every = [_parts(table, filter) for filter in filters]
+    every = [parts_of(table, filter) for filter in filters]
     return " or ".join(" and ".join(_part(table, part, str) for part in parts) for parts in every)
-
-
-def _parts(table: FilterTable, filter: int) -> list[Constraint | Literals]:
-    """The constraints and the clauses of a filter."""
-    return [*constraints_of(table, filter), *clauses_of(table, filter)]
 
 
 def _part(
     table: FilterTable, part: Constraint | Literals, cut: Callable[[str], str] | None = None
 ) -> str:
     def written(one: Constraint) -> str:
-        return print_constraint(
-            table.names[one.name], one.operator, _text(one.constant), cut or _cut
-        )
+        constant = one.constant
+        if one.kind is None:
+            constant = Field(table.names[constant])
+        return print_constraint(table.names[one.name], one.operator, _text(constant), cut or _cut)
 
     if isinstance(part, Constraint):
         return written(part)
@@ -98,6 +97,8 @@ def _part(
 def _text(constant: Any) -> Any:
     if isinstance(constant, list):
         return [_text(item) for item in constant]
+    if isinstance(constant, Pattern):
+        return constant.text
     return constant.decode() if isinstance(constant, bytes) else constant
 
 
@@ -196,7 +197,7 @@ def _exclusion(table: FilterTable, constraints: Sequence[Constraint]) -> str | N
 
 def _are_satisfiable(constraints: Sequence[Constraint]) -> bool:
     """Whether a value satisfies constraints on one name, as far as this is examined."""
-    constraints = [one for one in constraints if one.operator != "exists"]
+    constraints = [one for one in constraints if one.operator not in _ANY and one.kind]
     kinds = {one.kind for one in constraints}
     if len(kinds) != 1:
         return not kinds

@@ -60,6 +60,8 @@ class TableJoiner:
         is_string_item = item_kinds == at.STRING
         string_numbers = self._strings_of(table, values[is_string], item_values[is_string_item])
         values[is_string] = string_numbers[values[is_string]]
+        is_field = kinds == at.FIELD
+        values[is_field] = self._names_of(table, values[is_field])
         item_values[is_string_item] = string_numbers[item_values[is_string_item]]
         columns: dict[str, NDArray[Any]] = {
             "starts": sizes,
@@ -101,7 +103,7 @@ class TableJoiner:
         own = {"clause_starts": counts, "literal_starts": sizes, "literals": numbered}
         return own, conditions
 
-    def _names_of(self, table: FilterTable, names: Int32) -> Int32:
+    def _names_of(self, table: FilterTable, names: Int32 | Int64) -> Int32:
         numbers = np.zeros(len(table.names), np.int32)
         for name in distinct(names).tolist():
             numbers[name] = self._names.setdefault(table.names[name], len(self._names))

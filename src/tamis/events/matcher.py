@@ -327,9 +327,9 @@ def compile_events(
 ) -> CompiledEventMatcher:
     """Compile subscriptions of events; exported as :func:`tamis.compile_events`.
 
-    An expression is constraints on attributes, joined with ``and``, ``or`` and parentheses:
-    ``name = value``, ``!= < <= > >=``, ``name prefix "…"``, ``suffix``, ``contains``, ``name in
-    (…, …)``, ``name exists``. See docs/events.md, or :mod:`tamis.language.events`.
+    An expression is constraints on attributes, joined with ``and``, ``or``, ``not`` and
+    parentheses: ``name = value``, ``name like "a*b"``, ``name exists`` and so on. See
+    docs/events.md, or :mod:`tamis.language.events`.
 
     Args:
         subscriptions: id → expression, or pairs; the path of a file of such lines; or

@@ -14,6 +14,9 @@ All arrays are C-contiguous and read-only. A value is a *kind* and 64 bits:
 Integers and floats are both numbers, compared exactly. Values of other kinds are never compared: a
 constraint is not satisfied by a value of another kind than its own, whatever its operator, nor by
 what is missing or null. NaN satisfies ``!=`` and ``exists`` alone.
+
+In constraints there is one more kind: ``FIELD``, the number of another attribute's name, whose
+value is the constant.
 """
 
 from __future__ import annotations
@@ -30,15 +33,15 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Bytes, Int32, Int64, dtype_of, freeze, starts_of
 from tamis.core.errors import EventError, UsageError
 from tamis.core.kernel.check import are_starts, are_within, is_sorted
-from tamis.language.constraints import Clause, Constant, Constraint, constraint_key
+from tamis.language.constraints import Clause, Constant, Constraint, Field, constraint_key
 
-INTEGER, FLOAT, STRING, BOOLEAN = range(4)
+INTEGER, FLOAT, STRING, BOOLEAN, FIELD = range(5)
 """Kinds of values."""
 
-OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "prefix", "suffix", "contains", "in", "exists")
-EQ, NE, LT, LE, GT, GE, PREFIX, SUFFIX, CONTAINS, IN, EXISTS = range(len(OPERATORS))
+OPERATORS = tuple("= != < <= > >= prefix suffix contains in exists like matches".split())
+EQ, NE, LT, LE, GT, GE, PREFIX, SUFFIX, CONTAINS, IN, EXISTS, LIKE, MATCHES = range(len(OPERATORS))
 """Operators of constraints, by their indices in ``OPERATORS``. ``< <= > >=`` compare numbers and
-strings, ``prefix suffix contains`` strings, the others all kinds.
+strings, ``prefix suffix contains like matches`` strings, the others all kinds.
 """
 
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
@@ -59,6 +62,9 @@ class FilterTable(NamedTuple):
     constraints are satisfied, and one literal of each of its clauses is true; one without
     constraints and clauses matches every event. A literal says that a *condition* holds, or does
     not. Conditions are conjunctions of constraints, as filters are, and behind these.
+
+    Constraints with patterns, and those on two attributes, are *residual*: engines do not find
+    filters by them, and they are looked at where the others hold.
     """
 
     names: tuple[str, ...]  # of attributes, each once; they are called by their numbers
@@ -90,26 +96,15 @@ class FilterTable(NamedTuple):
         """The number of conditions."""
         return len(self.starts) - 1 - self.filters
 
-    def without_clauses(self) -> FilterTable:
-        """The same without clauses: engines look for conditions as for filters.
+    @property
+    def is_residual(self) -> NDArray[np.bool_]:
+        """Which constraints are residual."""
+        return (self.operators >= LIKE) | (self.kinds == FIELD)
 
-        Each condition has a subscription and an interface of its own, the last ones.
-        """
-        if not self.conditions:
-            return self
-        own = np.arange(self.conditions, dtype=np.int32)
-        subscriptions, interfaces = (
-            own + np.int32(len(self.interfaces)),
-            own + np.int32(self.interface_count),
-        )
-        return self._replace(
-            subscriptions=np.concatenate([self.subscriptions, subscriptions]),
-            interfaces=np.concatenate([self.interfaces, interfaces]),
-            interface_count=self.interface_count + self.conditions,
-            clause_starts=_NO_STARTS,
-            literal_starts=_ONE_START,
-            literals=_NO_LITERALS,
-        ).frozen()
+    def string(self, number: int) -> str:
+        """A string, by its number."""
+        start, end = self.string_starts[number : number + 2].tolist()
+        return self.string_bytes[start:end].tobytes().decode()
 
     def frozen(self) -> FilterTable:
         """The same, its arrays made read-only."""
@@ -276,7 +271,9 @@ class TableBuilder:
         self._list_starts.append(len(self._list_values))
         return items[0][0], len(self._list_starts) - 2
 
-    def _value(self, constant: Constant) -> tuple[int, int]:
+    def _value(self, constant: Constant | Field) -> tuple[int, int]:
+        if isinstance(constant, Field):
+            return FIELD, self._names.setdefault(constant.name, len(self._names))
         if isinstance(constant, str):
             return STRING, self._strings.setdefault(constant, len(self._strings))
         if isinstance(constant, bool):
@@ -412,13 +409,19 @@ def _table_invariants(table: FilterTable) -> Iterator[_Invariant]:
     is_one_each = table.conditions == 0 or (has_clauses and table.conditions > 0)
     yield is_one_each, "subscriptions", "is not one a filter"
     yield is_sorted(table.subscriptions), "subscriptions", "does not ascend"
-    yield _counts("kinds", kinds, BOOLEAN + 1)
+    yield _counts("kinds", kinds, FIELD + 1)
     orders = operators[(kinds == BOOLEAN) & (operators >= LT)]
     has_order = bool((orders <= GE).any())
     yield not has_order, "operators", "asks for an order: booleans have no order"
-    parts = kinds[(operators >= PREFIX) & (operators <= CONTAINS)]
-    yield bool((parts == STRING).all()), "kinds", "is not that of parts of strings"
+    is_part = (operators >= PREFIX) & (operators <= CONTAINS)
+    is_string = np.isin(kinds[is_part], (STRING, FIELD)).all()
+    is_string &= (kinds[operators >= LIKE] == STRING).all()
+    yield bool(is_string), "kinds", "is not that of parts of strings"
     plain = (operators != IN) & (operators != EXISTS)
+    is_field = kinds == FIELD
+    yield bool((operators[is_field] < IN).all()), "kinds", "has a field of an operator without one"
+    yield _counts("values", values[is_field], len(names))
+    plain &= ~is_field
     yield from _value_invariants("values", kinds[plain], values[plain], table)
     yield from _value_invariants("list_values", table.list_kinds, table.list_values, table)
     yield from _list_invariants(table)

@@ -32,11 +32,14 @@ class Engine(NamedTuple):
         compile: filters → program, immutable, shared by threads; the rest is the engine's own.
         searcher: makes a searcher of a program, of the owners to report, and of the most threads
             that it may use.
+        is_whole: whether it takes clauses and residual constraints too; for others,
+            ``events.residual`` looks at these.
     """
 
     name: str
     compile: Callable[[FilterTable], MemoryUser]
     searcher: Callable[[Any, Owners, int], Searcher]
+    is_whole: bool = False
 
 
 DEFAULT = "signature"

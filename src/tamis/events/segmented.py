@@ -13,11 +13,11 @@ from tamis.core.index.columns import Ids
 from tamis.core.index.matches import Listing, Subscribers
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment, SnapshotIds
-from tamis.events.clauses import ClauseSearcher
 from tamis.events.encode import Encoder, OneEvent
 from tamis.events.join import InterfaceNumbers
-from tamis.events.model import By, EventBatch, FilterTable, Owners
+from tamis.events.model import FIELD, By, EventBatch, FilterTable, Owners
 from tamis.events.planner import Engine, Searcher
+from tamis.events.residual import Residue, ResidualSearcher
 from tamis.events.subscriptions import EventSubscriptions
 
 
@@ -27,8 +27,9 @@ class EventProgram:
     def __init__(self, subscriptions: EventSubscriptions, engine: Engine) -> None:
         self.subscriptions = subscriptions
         self._engine = engine
-        self._table = subscriptions.table.without_clauses()
-        self._program = engine.compile(self._table)
+        table = subscriptions.table
+        self._residue = None if engine.is_whole else Residue.of(table)
+        self._program = engine.compile(table if self._residue is None else self._residue.indexed)
         self._owners: dict[By, Owners] = {}
         self._idle: dict[By, list[Searcher]] = {by: [] for by in get_args(By)}
 
@@ -58,10 +59,11 @@ class EventProgram:
             table = self.subscriptions.table
             if by not in self._owners:
                 self._owners[by] = table.owners(by)
-            if not table.conditions:
+            if self._residue is None:
                 return self._engine.searcher(self._program, self._owners[by], 1)
-            every = self._engine.searcher(self._program, self._table.owners("filter"), 1)
-            return ClauseSearcher(every, table, self._owners[by])
+            owners = self._residue.indexed.owners("filter")
+            every = self._engine.searcher(self._program, owners, 1)
+            return ResidualSearcher(every, self._residue, self._owners[by])
 
     def put_back(self, searcher: Searcher, by: By) -> None:
         """Have a searcher used again."""
@@ -189,7 +191,9 @@ def names_left(segment: Segment[Any]) -> Sequence[str]:
     is_left = np.ones(table.filters + table.conditions, np.bool_)
     is_left[: table.filters] = ~segment.is_removed[table.subscriptions]
     of_left = np.repeat(is_left, np.diff(table.starts))
-    used = np.bincount(table.constraint_names[of_left], minlength=len(table.names))
+    fields = table.values[of_left & (table.kinds == FIELD)]
+    names = np.concatenate([table.constraint_names[of_left], fields])
+    used = np.bincount(names, minlength=len(table.names))
     return [table.names[number] for number in np.flatnonzero(used).tolist()]
 
 

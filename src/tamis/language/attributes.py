@@ -8,8 +8,10 @@ an attribute that the encoder of events adds:
 ``NULL``       exists where an attribute is null
 ``PATH``       what is inside of objects and lists; where the first is none, an attribute with dots
 ``ELEMENTS``   exists where some element of a list is as a condition says
-``TEST``       exists where a string is as a pattern says, or an address in a network
+``ADDRESS``    the bits of the internet address that a string is: see ``language.networks``
 =============  =====================================================================================
+
+``EVERY`` is the path of all values of an event, wherever they are: elements of one list.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-FOLDED, NULL, PATH, ELEMENTS, TEST = "\0", "\1", "\2", "\3", "\6"
+FOLDED, NULL, PATH, ELEMENTS, ADDRESS = "\0", "\1", "\2", "\3", "\6"
 _INDEX = "\4"
 ITSELF = "\5"
 """The name of an element in conditions on it."""
-MARKS = (FOLDED, NULL, PATH, ELEMENTS, TEST, _INDEX, ITSELF)
+EVERY = "\7"
+MARKS = (FOLDED, NULL, PATH, ELEMENTS, ADDRESS, _INDEX, ITSELF, EVERY)
 
 KEYWORDS = frozenset("prefix suffix contains and or not in exists between true false null".split())
 NAME = r"[^\W\d](?:[\w.:-]*\w)?"
@@ -37,9 +40,9 @@ class Attribute(NamedTuple):
     """What a name means.
 
     Attributes:
-        mark: FOLDED, NULL, PATH, ELEMENTS or TEST; "" for an attribute as it is.
+        mark: FOLDED, NULL, PATH, ELEMENTS or ADDRESS; "" for an attribute as it is.
         path: where it is; one name at the top of events.
-        condition: of ELEMENTS, what stands behind the path and ``[]``; of TEST, behind the path.
+        condition: of ELEMENTS, what stands behind the path and ``[]``.
     """
 
     mark: str
@@ -73,19 +76,19 @@ def elements_name(path: Path, condition: str) -> str:
     return f"{ELEMENTS}{path_name(path)}{ELEMENTS}{condition}"
 
 
-def pattern_name(name: str, condition: str) -> str:
-    """The name that exists where a string is as a condition says."""
-    return f"{TEST}{name}{TEST}{condition}"
+def address_name(name: str) -> str:
+    """The name that the bits of the address in a string have."""
+    return ADDRESS + name
 
 
 @lru_cache(1 << 16)
 def attribute_of(name: str) -> Attribute:
     """What a name means."""
-    if name[:1] in (FOLDED, NULL):
+    if name[:1] in (FOLDED, NULL, ADDRESS):
         return Attribute(name[0], _path_of(name[1:]))
-    if name[:1] in (ELEMENTS, TEST):
-        own, _, condition = name[1:].partition(name[0])
-        return Attribute(name[0], _path_of(own), condition)
+    if name[:1] == ELEMENTS:
+        own, _, condition = name[1:].partition(ELEMENTS)
+        return Attribute(ELEMENTS, _path_of(own), condition)
     path = _path_of(name)
     return Attribute(PATH if len(path) > 1 else "", path)
 
@@ -95,11 +98,6 @@ def _path_of(name: str) -> Path:
         return (name,)
     parts = name[1:].split(PATH)  # of events too, which may have any names
     return tuple(int(x[1:]) if x[:1] == _INDEX and x[1:].isdecimal() else x for x in parts)
-
-
-def is_null_name(name: str) -> bool:
-    """Whether a name is one of ``null_name``."""
-    return name[:1] == NULL
 
 
 def plain_name(name: str) -> str:
@@ -122,8 +120,8 @@ def print_name(name: str) -> str:
             continue
         is_bare = _BARE.fullmatch(part) and (part not in KEYWORDS or written)
         text = part if is_bare else "`" + part.replace("`", "``") + "`"
-        text = "." if part == ITSELF else text
+        text = {ITSELF: ".", EVERY: "*"}.get(part, text)
         written += f".{text}" if written else text
-    if attribute.mark == ELEMENTS:
+    if attribute.mark == ELEMENTS and attribute.path != (EVERY,):
         written += "[]"
     return written + attribute.condition

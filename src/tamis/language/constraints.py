@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from tamis.language.attributes import ELEMENTS, FOLDED, NULL, TEST, attribute_of, print_name
+from tamis.language.attributes import ADDRESS, ELEMENTS, FOLDED, NULL, attribute_of, print_name
+from tamis.language.networks import print_network
 
 Constant = str | int | float | bool
 """What a constraint compares with."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """The value of another attribute, to compare with."""
+
+    name: str
 
 
 class Constraint(NamedTuple):
@@ -18,13 +27,14 @@ class Constraint(NamedTuple):
 
     Names are those of :mod:`tamis.language.attributes`.
 
-    The operator is one of ``= != < <= > >= prefix suffix contains in exists``. The constant of
-    ``in`` is a tuple of strings, of numbers, or of booleans; that of ``exists`` is None.
+    The operator is one of ``= != < <= > >= prefix suffix contains in exists like matches``. The
+    constant of ``in`` is a tuple of strings, of numbers, or of booleans; that of ``exists`` is
+    None. Those before ``in`` may compare with another attribute.
     """
 
     name: str
     operator: str
-    constant: Constant | tuple[Constant, ...] | None = None
+    constant: Constant | tuple[Constant, ...] | Field | None = None
 
 
 class Literal(NamedTuple):
@@ -115,15 +125,30 @@ def print_constraint(
     """A constraint as it is written, its constants cut."""
     mark = attribute_of(name).mark
     if operator == "exists":
-        behind = {NULL: " = null", ELEMENTS: "", TEST: ""}.get(mark, " exists")
+        behind = {NULL: " = null", ELEMENTS: ""}.get(mark, " exists")
         return print_name(name) + behind
+    if mark == ADDRESS:
+        return f'{print_name(name)} cidr "{print_network(constant)}"'
     written = partial(print_constant, name)
     if isinstance(constant, tuple | list):
         return f"{print_name(name)} in ({', '.join(cut(written(item)) for item in constant)})"
-    return f"{print_name(name)} {operator} {cut(written(constant))}"
+    is_raw = operator == "matches" and _is_raw(constant)
+    text = f'{_case(name)}r"{constant}"' if is_raw else written(constant)
+    return f"{print_name(name)} {operator} {cut(text)}"
 
 
-def print_constant(name: str, constant: Constant | None) -> str:
+def print_constant(name: str, constant: Constant | Field | None) -> str:
     """A constant as it is written for a name."""
-    text = json.dumps(constant, ensure_ascii=False)
-    return f"i{text}" if name[:1] == FOLDED else text
+    if isinstance(constant, Field):
+        return f"{_case(name)}{' ' * (name[:1] == FOLDED)}field({print_name(constant.name)})"
+    return _case(name) + json.dumps(constant, ensure_ascii=False)
+
+
+def _case(name: str) -> str:
+    return "i" if name[:1] == FOLDED else ""
+
+
+def _is_raw(text: str) -> bool:
+    """Whether a string is easier to read where a backslash stays as it is."""
+    ends = len(text) - len(text.rstrip("\\"))
+    return "\\" in text and '"' not in text and text.isprintable() and ends % 2 == 0

@@ -5,19 +5,22 @@ r"""What a subscription of events may say, and what it means: a disjunction of f
     disjunction = conjunction ("or" conjunction)*
     conjunction = term ("and" term)*
     term        = "not" term | "(" disjunction ")" | constraint
-    constraint  = path ("=" | "!=" | "<" | "<=" | ">" | ">=") value
-                | path ("prefix" | "suffix" | "contains") string
+    constraint  = path ("=" | "!=" | "<" | "<=" | ">" | ">=") (value | field)
+                | path ("prefix" | "suffix" | "contains") (string | field)
                 | path "in" "(" value ("," value)* ")"
                 | path "between" value "and" value
                 | path ("=" | "!=") "null"
-                | path ("exists" | "absent") | path "like" string
+                | path ("exists" | "absent") | path ("like" | "matches") string
                 | path "cidr" (string | "(" string ("," string)* ")")
                 | path "[]" ("." (constraint | "(" disjunction ")") | what follows a path)
+                | "*" what follows "[]"
     path        = name (("." name) | "[" position "]")*
     name        = letters, digits and _, with : - inside (no digit first); or any text in `…`;
                   or . behind [], for the element itself
+    field       = "i"? "field" "(" path ")"
     value       = string | number | "true" | "false"
-    string      = JSON's; or the same in single quotes; with i before it, case does not matter
+    string      = JSON's; or the same in single quotes; with i before it, case does not matter;
+                  with r, a backslash stays as it is
     number      = JSON's: an integer within 64 bits, or a float
 
 A *filter* is a conjunction of constraints, and of *clauses* for what is negated, or would multiply;
@@ -26,8 +29,6 @@ any expression is a disjunction of filters, which is what :func:`parse_filters` 
 
 from __future__ import annotations
 
-import ipaddress
-import json
 from collections.abc import Iterable
 from functools import partial
 from typing import NoReturn
@@ -35,21 +36,24 @@ from typing import NoReturn
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language.attributes import (
+    EVERY,
     ITSELF,
     KEYWORDS,
     MARKS,
     Path,
+    address_name,
+    attribute_of,
     elements_name,
     folded_name,
     null_name,
     path_name,
-    pattern_name,
 )
 from tamis.language.conjunctions import All, Conjunction, Formula, Not, Some, conjunctions
 from tamis.language.constraints import (
     Clause,
     Constant,
     Constraint,
+    Field,
     Filter,
     Literal,
     constraint_key,
@@ -63,12 +67,15 @@ from tamis.language.eventwords import (
     OPERATORS,
     ORDER,
     PARTS,
+    PATTERNS,
     SAME,
     Tokens,
     cut,
     is_folded,
 )
-from tamis.language.patterns import Pattern
+from tamis.language.networks import network_bits
+from tamis.language.patterns import pattern_of
+from tamis.language.regex import RegexError
 
 
 def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Filter, ...]:
@@ -121,15 +128,6 @@ _EACH = -1
 _SHOWN_MAX = 10**9
 _ELEMENTS_MAX = 16
 """For each [] around, matching takes another matcher."""
-
-
-def _is_loose(network: str) -> bool:
-    """Whether an address within a network stands for it."""
-    try:
-        ipaddress.ip_network(network, strict=False)
-    except ValueError:
-        return False
-    return True
 
 
 class _Parser(Tokens):
@@ -230,8 +228,9 @@ class _Parser(Tokens):
             return self._code(Constraint(name, "exists"))
         if self.takes("absent"):
             return Not(self._code(Constraint(name, "exists")))
-        if self.takes("like"):
-            return self._like(name)
+        if operator in PATTERNS:
+            self.next()
+            return self._pattern(name, operator)
         if self.takes("cidr"):
             return self._networks(name)
         if self.takes("between"):
@@ -242,7 +241,9 @@ class _Parser(Tokens):
         self.expected(f"an operator ({OPERATORS})", hint)
 
     def _compared(self, name: str, operator: str) -> Constraint:
-        """A constraint with one value, which comes next."""
+        """A constraint with one value, or field, which comes next."""
+        if self.token.kind == "word" and self.token.text in ("i", "field"):
+            return self._compared_field(name, operator)
         value, at = self.value("a string" if operator in PARTS else "a value")
         if operator in ORDER and isinstance(value, bool):
             self.fail("booleans have no order", at, "write = or !=")
@@ -253,25 +254,44 @@ class _Parser(Tokens):
             self.fail(message, at, 'write "…"')
         return Constraint(folded_name(name) if is_folded(at) else name, operator, value)
 
-    def _like(self, name: str) -> Formula:
-        """A pattern; one that is a string, or a part of it, is the constraint for that."""
-        value, token = self.value("a pattern")
+    def _compared_field(self, name: str, operator: str) -> Constraint:
+        """A comparison with another attribute."""
+        token, has_case = self.token, not self.takes("i")
+        if not self.takes("field") or not self.takes("("):
+            word = cut(token.text)
+            hint = f'a string is written in quotes: "{word}"; another attribute is field({word})'
+            self.fail(f"expected a value, found {word!r}", token, hint)
+        if operator in ORDER and not has_case:
+            self.fail("strings without case have no order", token, "leave out the i")
+        path, at = self._path(), self.token
+        if path[-1] == _EACH:
+            self.fail("a field to compare with is one value", at, "write [0] for a position")
+        if not self.takes(")"):
+            self.expected(")")
+        other = path_name(path)
+        if has_case:
+            return Constraint(name, operator, Field(other))
+        return Constraint(folded_name(name), operator, Field(folded_name(other)))
+
+    def _pattern(self, name: str, operator: str) -> Formula:
+        """A pattern; one that asks for parts of strings alone is the constraints for these."""
+        value, token = self.value("a pattern", is_regex=operator == "matches")
         if not isinstance(value, str):
-            self.fail(f"like asks for a pattern, not {cut(token.text)}", token, 'write "…"')
-        pieces = Pattern(value).strings()
-        own = folded_name(name) if is_folded(token) else name
-        match pieces:
-            case [str(text)]:
-                return self._code(Constraint(own, "=", text))
-            case [str(text), ""]:
-                return self._code(Constraint(own, "prefix", text))
-            case ["", str(text)]:
-                return self._code(Constraint(own, "suffix", text))
-            case ["", str(text), ""]:
-                return self._code(Constraint(own, "contains", text))
-        written = json.dumps(value, ensure_ascii=False)
-        condition = f" like {'i' if is_folded(token) else ''}{written}"
-        return self._code(Constraint(pattern_name(name, condition), "exists"))
+            self.fail(f"{operator} asks for a pattern, not {cut(token.text)}", token, 'write "…"')
+        folds = is_folded(token)
+        own = folded_name(name) if folds else name
+        try:
+            pattern = pattern_of(operator, value, folds)
+            if pattern.is_exact:
+                parts = [self._code(Constraint(own, *part)) for part in pattern.literals]
+                return All(tuple(parts)) if len(parts) > 1 else parts[0]
+            pattern.dfa(self.limits.subscription_states)
+        except RegexError as error:
+            place = f"{error.message}, at its character {error.position + 1}"
+            self.fail(place, token, error.hint)
+        except SubscriptionLimitError as error:
+            self.reached(error.message, token.position)
+        return self._code(Constraint(own, operator, value))
 
     def _networks(self, name: str) -> Formula:
         """A network, or several in parentheses."""
@@ -282,16 +302,11 @@ class _Parser(Tokens):
             if not isinstance(value, str) or is_folded(token):
                 self.fail("a network is a string", token, 'write "10.0.0.0/8", or "fe80::/10"')
             try:
-                network = ipaddress.ip_network(value)
+                bits = network_bits(value)
             except ValueError as error:
-                hint = (
-                    f'write "{ipaddress.ip_network(value, strict=False)}"'
-                    if _is_loose(value)
-                    else 'write "10.0.0.0/8", or "fe80::/10"'
-                )
-                self.fail(f"{cut(value)!r} is no network: {error}", token, hint)
-            condition = f' cidr "{network}"'
-            found.append(self._code(Constraint(pattern_name(name, condition), "exists")))
+                message, _, hint = str(error).rpartition(": write ")
+                self.fail(f"{cut(value)!r} is no network: {message}", token, f"write {hint}")
+            found.append(self._code(Constraint(address_name(name), "prefix", bits)))
             if not is_list or self.takes(")"):
                 return Some(tuple(found)) if len(found) > 1 else found[0]
             if not self.takes(","):
@@ -340,13 +355,19 @@ class _Parser(Tokens):
         self.elements += 1
         if self.elements > _ELEMENTS_MAX:
             self.reached(f"more than {_ELEMENTS_MAX} [] are inside each other")
-        start, is_named = self.token.position, self.takes(".")
+        at = self.token
+        start, is_named = at.position, self.takes(".")
         if is_named and self.token.text == "(":
             formula = self._in_parentheses(self.depth)
         elif is_named:
             formula = self._constraint()
         else:
             formula = self._about(ITSELF)
+        if path == (EVERY,) and any(
+            attribute_of(each.name).path != (ITSELF,) for each in self.constraints
+        ):
+            hint = 'write *.(. prefix "a" and not . = "ab"), or [] for some element of a list'
+            self.fail("* is any string, number or boolean, which has no fields", at, hint)
         self._filters(formula, start)  # so that it is refused here, if ever
         is_one, text = isinstance(formula, int), self._text(formula)
         if is_one and text.startswith(". "):
@@ -381,6 +402,8 @@ class _Parser(Tokens):
                 self.reached(f"a path has more than {most:,} parts (subscription_nesting)")
             if path == [ITSELF]:  # of an element, there is nothing behind it
                 return (ITSELF,)
+            if path == [EVERY]:
+                return (EVERY, _EACH)
             if self.takes("["):
                 position = self.token
                 if position.kind == "number":
@@ -402,6 +425,8 @@ class _Parser(Tokens):
         token = self.token
         if is_first and self.elements and self.takes("."):
             return [ITSELF]
+        if is_first and self.takes("*"):
+            return [EVERY]
         if token.kind == "quoted":
             self.next()
             if len(token.text) == 2:

@@ -17,17 +17,18 @@ JOINS = ("and", "or", ")")
 SAME = ("=", "!=")
 ORDER = ("<", "<=", ">", ">=")
 PARTS = ("prefix", "suffix", "contains")
-OPERATORS = "= != < <= > >= prefix suffix contains like cidr in between exists absent"
+PATTERNS = ("like", "matches")
+OPERATORS = "= != < <= > >= prefix suffix contains like matches cidr in between exists absent"
 _SHOWN_MAX = 40
 INT64 = range(-(1 << 63), 1 << 63)
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])"
 TOKEN = lazy_pattern(
     rf"""[ \t\r\n]*(?:
-        (?P<string>i?"(?:[^"\\]|\\.)*"|i?'(?:[^'\\]|\\.)*')
+        (?P<string>(?:ir?|ri?)?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<number>{_NUMBER})
-      | (?P<symbol><=|>=|!=|==|<>|&&|\|\||[=<>!(),\[\]]|\.(?=[`(\s]|[^\W\d]))
+      | (?P<symbol><=|>=|!=|==|<>|&&|\|\||[=<>!(),\[\]*]|\.(?=[`(\s*]|[^\W\d]))
       | (?P<word>{NAME})
       | (?P<end>\Z)
     )""",
@@ -44,12 +45,12 @@ _INSTEAD = dict(
     for pair in "==→= <>→!= &&→and ||→or ≥→>= ≤→<= ≠→!= True→true TRUE→true False→false "
     "FALSE→false startswith→prefix starts→prefix endswith→suffix ends→suffix".split()
 )
-_PATTERNS = "there are no regular expressions: write like, with * for any characters and ? for one"
+_MATCHES = 'write matches r"…" for a regular expression'
 HINTS = {
     **{word: f"write {instead}" for word, instead in _INSTEAD.items()},
-    **dict.fromkeys(("~", "matches"), _PATTERNS),
+    **dict.fromkeys(("~", "regex", "regexp", "re", "rlike"), _MATCHES),
     "None": "write null",
-    "*": "write [] for some element of a list",
+    "*": "write [] for some element of a list; * alone is any value of an event",
     "ilike": 'write like i"…", where case does not matter',
     "null": _NULL_ONLY,
     **dict.fromkeys("“”", "write plain quotes"),
@@ -74,9 +75,14 @@ def _double_quoted(match: re.Match[str]) -> str:
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 
+def _letters(token: Token) -> str:
+    """What is written before the quotes of a string."""
+    return token.text.partition(token.text[-1])[0] if token.kind == "string" else ""
+
+
 def is_folded(token: Token) -> bool:
     """Whether a string is written with an i before it."""
-    return token.kind == "string" and token.text[0] == "i"
+    return "i" in _letters(token)
 
 
 class Tokens:
@@ -88,35 +94,38 @@ class Tokens:
         self._position = position
         self.next()
 
-    def value(self, expected: str) -> tuple[Constant, Token]:
+    def value(self, expected: str, is_regex: bool = False) -> tuple[Constant, Token]:
         token = self.token
         value: Constant
         match token.kind, token.text:
             case "string", _:
                 value = self._string(token)
+                value = fold(value) if is_folded(token) and not is_regex else value
             case "number", _:
                 value = self._number(token)
             case "word", "true" | "false" as word:
                 value = word == "true"
             case "word", word if word not in HINTS:
-                hint = f'a string is written in quotes: "{cut(word)}"; attributes are not '
-                self.expected(expected, hint + "compared with each other")
+                hint = f'a string is written in quotes: "{cut(word)}"; another attribute is '
+                self.expected(expected, f"{hint}field({cut(word)})")
             case _:
                 self.expected(expected)
         self.next()
         return value, token
 
     def _string(self, token: Token) -> str:
-        inner = token.text.removeprefix("i")[1:-1]
+        letters = _letters(token)
+        inner = token.text[len(letters) + 1 : -1]
+        if "r" in letters:
+            return self.encodable(inner, token)
         if token.text[-1] == "'":  # as JSON has it
             inner = re.sub(r"\\.|\"", _double_quoted, inner, flags=re.DOTALL)
         try:
             value: str = json.loads(f'"{inner}"', strict=False)
         except ValueError:
-            hint = r"write \\ for a backslash itself, \" for a quote, \n, \t, \u00e9"
+            hint = r'write \\ for a backslash itself, \" for a quote, \n, \t, \u00e9; or r"…"'
             self.fail("a backslash in a string begins one of JSON's escapes", token, hint)
-        value = self.encodable(value, token)
-        return fold(value) if is_folded(token) else value
+        return self.encodable(value, token)
 
     def encodable(self, text: str, token: Token) -> str:
         try:

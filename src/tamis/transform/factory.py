@@ -31,7 +31,8 @@ from tamis.language.values import xpath_number
 from tamis.transform.constants import PairTable, Rows
 from tamis.transform.fragments import Fragments
 from tamis.transform.kernels import messages as at
-from tamis.transform.strategy import FoundOne, GroupReader, Groups
+from tamis.transform.layout import Groups
+from tamis.transform.strategy import FoundOne, GroupReader
 from tamis.transform.templates import Attributes, Templates
 
 _BYTE_ESCAPES = [(bytes([code]), escape.encode()) for code, escape in IN_VALUE.items()]
@@ -39,7 +40,7 @@ _OUTPUT, _TOGETHER = 1 << 16, 1 << 10
 """So many bytes, or messages, are written together, at most."""
 _BYTES_MAX = 1 << 62
 _NOTHING = np.zeros(0, np.int64)
-_OF_DOCUMENT: Any = ((at.DOCUMENT, at.Document), (at.ANSWERED, at.Answers), (at.INPUT, at.Input))
+_OF_DOCUMENT: Any = ((at.DOCUMENT, at.Document), (at.ANSWERED, Groups), (at.INPUT, at.Input))
 _POOL_MAX = 1 << 24
 """The bytes of replies, at most: copies of elements in each other may be much longer than these."""
 
@@ -119,8 +120,7 @@ class Writer:
         state.register(at.DOCUMENT, at.Document(**{**fields, "offsets": offsets}))
         state.register(at.ANSWERED, found._replace(transformations=transformations))
         state.reserve(len(batch.tags), "ends")
-        empty = np.zeros(0, np.int64)
-        state.register(at.INPUT, at.Input(np.frombuffer(data, np.uint8), *[empty] * 4))
+        state.register(at.INPUT, at.Input(np.frombuffer(data, np.uint8), *[_NOTHING] * 4))
         state.words[at.HAS_SLICES] = not fragments.has_namespaces
         self._replies = _Replies(self._templates, GroupReader(found), transformations, fragments)
 

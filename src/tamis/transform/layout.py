@@ -17,6 +17,32 @@ NO_NAME = -2
 DONE = 0
 """A kernel's status; any other is the field of an array that is full."""
 
+class Groups(NamedTuple):
+    """The answers of a document: the transformations that have a message.
+
+    This is the groupSequence–listSequence format of Diao and Franklin (*Query Processing for
+    High-Volume XML Message Brokering*, VLDB 2003, section 2.2). Each transformation has a sequence
+    of groups, one for each bound node. A group has a list for each path of the transformation. A
+    list has the selected nodes in document order. All strategies write this format; the factory
+    reads it. Answers share groups, and the lists of a path: all transformations that have a path
+    read its lists.
+
+    A node reference is ``number << KIND_BITS | kind``, as in :mod:`tamis.documents.batch`.
+    """
+
+    transformations: Int32  # [a]; that of each answer, ascending
+    group_starts: Int64  # [a]; the groups of each answer, a range of ``bound``
+    group_ends: Int64
+    bound: Int64  # the start event of each group's bound element, in document order
+    path_starts: Int64  # [a]; the paths of answer i are paths[path_starts[i]] and so on
+    paths: Int32  # numbers of paths
+    of_path: Int64  # [p + 1]; the lists of path i are those from of_path[i] to of_path[i + 1]
+    list_bound: Int64  # [l]; the bound node of each list that is not empty, ascending for each path
+    list_starts: Int64  # [l]; ranges of ``nodes``
+    list_ends: Int64
+    nodes: Int64  # node references
+
+
 (
     SOURCE_KIND,  # see ``shapes``
     SOURCE_NAME,  # the number of the attribute's name, or NONE for any

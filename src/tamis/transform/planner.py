@@ -16,7 +16,8 @@ from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, projection_of_tasks
-from tamis.transform.strategy import FoundOne, Groups, Searcher, Strategy, too_many_nodes
+from tamis.transform.layout import Groups
+from tamis.transform.strategy import FoundOne, Searcher, Strategy, too_many_nodes
 
 if TYPE_CHECKING:
     from tamis.matching.conformance import Schema

@@ -12,36 +12,11 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
+from tamis.transform.layout import Groups
 from tamis.transform.shapes import Shape
 
 if TYPE_CHECKING:
     from tamis.matching.conformance import Schema
-
-
-class Groups(NamedTuple):
-    """The answers of a document: the transformations that have a message.
-
-    This is the groupSequence–listSequence format of Diao and Franklin (*Query Processing for
-    High-Volume XML Message Brokering*, VLDB 2003, section 2.2). Each transformation has a sequence
-    of groups, one for each bound node. A group has a list for each path of the transformation. A
-    list has the selected nodes in document order. All strategies write this format; the factory
-    reads it. Answers share groups, and the lists of a path: all transformations that have a path
-    read its lists.
-
-    A node reference is ``number << KIND_BITS | kind``, as in :mod:`tamis.documents.batch`.
-    """
-
-    transformations: Int32  # [a]; that of each answer, ascending
-    group_starts: Int64  # [a]; the groups of each answer, a range of ``bound``
-    group_ends: Int64
-    bound: Int64  # the start event of each group's bound element, in document order
-    path_starts: Int64  # [a]; the paths of answer i are paths[path_starts[i]] and so on
-    paths: Int32  # numbers of paths
-    of_path: Int64  # [p + 1]; the lists of path i are those from of_path[i] to of_path[i + 1]
-    list_bound: Int64  # [l]; the bound node of each list that is not empty, ascending for each path
-    list_starts: Int64  # [l]; ranges of ``nodes``
-    list_ends: Int64
-    nodes: Int64  # node references
 
 
 class FoundOne(NamedTuple):
@@ -108,12 +83,6 @@ class GroupReader:
     def __init__(self, groups: Groups) -> None:
         self.groups = groups
         self._lists: dict[int, dict[int, int]] = {}
-
-    def read(self, answer: int, paths: int) -> Iterator[tuple[int, list[list[int]]]]:
-        """The groups of an answer: each bound event, with the nodes in its ``paths`` lists."""
-        columns = [self.column(answer, index) for index in range(paths)]
-        for group, bound in enumerate(self.bound(answer)):
-            yield bound, [column[group] for column in columns]
 
     def bound(self, answer: int) -> list[int]:
         """The bound events of an answer's groups."""

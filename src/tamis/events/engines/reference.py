@@ -13,6 +13,8 @@ from tamis.core.index.matchset import MatchSet, match_set
 from tamis.events import model as at
 from tamis.events.model import EventBatch, FilterTable, Owners
 from tamis.events.planner import Engine
+from tamis.language.attributes import FOLDED
+from tamis.language.patterns import pattern_of
 
 Value = bytes | int | float | bool
 
@@ -27,7 +29,12 @@ _IS_SO: dict[str, Callable[[Any, Any], bool]] = {
     "suffix": bytes.endswith,
     "contains": operator.contains,
     "in": lambda value, items: any(value == item for item in items),
+    "like": lambda value, pattern: pattern.matches(value),
+    "matches": lambda value, pattern: pattern.matches(value),
 }
+
+
+_ORDERS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class Constraint(NamedTuple):
@@ -35,8 +42,8 @@ class Constraint(NamedTuple):
 
     name: int
     operator: str
-    kind: type  # what values are compared as: bytes, float or bool
-    constant: Any  # of ``in``, a list
+    kind: type | None  # what values are compared as: bytes, float or bool; None: as a field is
+    constant: Any  # of ``in``, a list; of a field, the number of its name
 
     def holds(self, attributes: Mapping[int, Value]) -> bool:
         """Whether it is satisfied by the attributes of an event, by the numbers of names."""
@@ -45,13 +52,23 @@ class Constraint(NamedTuple):
         value = attributes[self.name]
         if self.operator == "exists":
             return True
+        if self.kind is None:
+            return self._compares(value, attributes.get(self.constant))
         return _kind(value) is self.kind and _IS_SO[self.operator](value, self.constant)
+
+    def _compares(self, value: Value, other: Value | None) -> bool:
+        """Whether a value is so to another one."""
+        kind = _kind(value)
+        has_operator = self.operator in {bytes: _IS_SO, float: _ORDERS, bool: ("=", "!=")}[kind]
+        return other is not None and kind is _kind(other) and has_operator and bool(
+            _IS_SO[self.operator](value, other)
+        )
 
 
 class ReferenceProgram(NamedTuple):
-    """The constraints of each filter."""
+    """The constraints and clauses of each filter."""
 
-    filters: list[list[Constraint]]
+    filters: list[list[Constraint | Literals]]
 
     def memory_usage(self) -> int:
         """Not known."""
@@ -75,8 +92,8 @@ class ReferenceSearcher:
             attributes = dict(zip(names, values, strict=True))
             matched = [
                 filter
-                for filter, constraints in enumerate(self.program.filters)
-                if event not in batch.errors and all(c.holds(attributes) for c in constraints)
+                for filter, parts in enumerate(self.program.filters)
+                if event not in batch.errors and all(holds(part, attributes) for part in parts)
             ]
             found.append(distinct(self.owners.of[matched]))
         return match_set(found)
@@ -86,15 +103,18 @@ class ReferenceSearcher:
         return 0
 
 
-def compile_filters(table: FilterTable) -> ReferenceProgram:
-    """The constraints of each filter, with Python's own values."""
-    constraints = [constraint_of(table, number) for number in range(len(table.values))]
-    starts = table.starts.tolist()
-    return ReferenceProgram([constraints[starts[i] : starts[i + 1]] for i in range(table.filters)])
-
-
 Literals = list[tuple[list[Constraint], bool]]
 """A clause: conditions, and whether each is not to hold."""
+
+
+def compile_filters(table: FilterTable) -> ReferenceProgram:
+    """The constraints and clauses of each filter, with Python's own values."""
+    return ReferenceProgram([parts_of(table, filter) for filter in range(table.filters)])
+
+
+def parts_of(table: FilterTable, filter: int) -> list[Constraint | Literals]:
+    """The constraints and the clauses of a filter."""
+    return [*constraints_of(table, filter), *clauses_of(table, filter)]
 
 
 def constraints_of(table: FilterTable, filter: int) -> list[Constraint]:
@@ -127,19 +147,31 @@ def constraints_in(part: Constraint | Literals) -> list[Constraint]:
     return [part] if isinstance(part, Constraint) else [one for own, _ in part for one in own]
 
 
+def names_of(constraint: Constraint) -> list[int]:
+    """The attributes that a constraint is about, by the numbers of their names."""
+    return [constraint.name] if constraint.kind else [constraint.name, constraint.constant]
+
+
 def constraint_of(table: FilterTable, number: int) -> Constraint:
     """A constraint of a table, by its number."""
     code = int(table.operators[number])
     constant: Any = None
-    kind: type = bool
-    if code == at.IN:
+    kind: type | None = bool
+    name = int(table.constraint_names[number])
+    if int(table.kinds[number]) == at.FIELD:
+        kind, constant = None, int(table.values[number])
+    elif code >= at.LIKE:
+        text = table.string(int(table.values[number]))
+        kind = bytes
+        constant = pattern_of(at.OPERATORS[code], text, table.names[name][:1] == FOLDED)
+    elif code == at.IN:
         items = range(*table.list_starts[table.values[number] :][:2].tolist())
         constant = [_value(table, table.list_kinds, table.list_values, item) for item in items]
         kind = _kind(constant[0])
     elif code != at.EXISTS:
         constant = _value(table, table.kinds, table.values, number)
         kind = _kind(constant)
-    return Constraint(int(table.constraint_names[number]), at.OPERATORS[code], kind, constant)
+    return Constraint(name, at.OPERATORS[code], kind, constant)
 
 
 def _kind(value: Value) -> type:
@@ -160,4 +192,4 @@ def _value(of: FilterTable | EventBatch, kinds: Bytes, values: Int64, number: in
     return of.string_bytes[of.string_starts[value] : of.string_starts[value + 1]].tobytes()
 
 
-ENGINE = Engine("reference", compile_filters, ReferenceSearcher)
+ENGINE = Engine("reference", compile_filters, ReferenceSearcher, is_whole=True)

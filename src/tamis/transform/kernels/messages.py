@@ -15,6 +15,7 @@ from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.record import borrow, int32s, int64s, lay_out, uint8s
 from tamis.core.kernel.table import find_pair
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, TEXT
+from tamis.transform.layout import Groups
 
 (
     ANSWER,  # the next one that a message is made for
@@ -89,22 +90,6 @@ class Document(NamedTuple):
     misc_values: Bytes
 
 
-class Answers(NamedTuple):
-    """What was found: the arrays of ``Groups``."""
-
-    transformations: Int32
-    group_starts: Int64
-    group_ends: Int64
-    bound: Int64
-    path_starts: Int64
-    paths: Int32
-    of_path: Int64
-    list_bound: Int64
-    list_starts: Int64
-    list_ends: Int64
-    nodes: Int64
-
-
 class Templates(NamedTuple):
     """The templates that were made so far."""
 
@@ -143,7 +128,7 @@ class Work(NamedTuple):
 
 
 DOCUMENT, ANSWERED, TEMPLATES, POOL, INPUT, WORK, STATE_SIZE = lay_out(
-    NUMBERS, Document, Answers, Templates, Pool, Input, Work
+    NUMBERS, Document, Groups, Templates, Pool, Input, Work
 )
 
 

@@ -15,7 +15,8 @@ from tamis.documents.batch import KIND_BITS, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.reference.execute import Evaluator
 from tamis.transform.shapes import Task
-from tamis.transform.strategy import Groups, too_many_nodes
+from tamis.transform.layout import Groups
+from tamis.transform.strategy import too_many_nodes
 
 
 def find_groups(

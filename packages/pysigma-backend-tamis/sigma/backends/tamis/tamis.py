@@ -18,11 +18,19 @@ from sigma.conversion.base import TextQueryBackend
 from sigma.conversion.state import ConversionState
 from sigma.exceptions import SigmaFeatureNotSupportedByBackendError
 from sigma.rule import SigmaRule
-from sigma.types import CompareOperators, SigmaCIDRExpression, SigmaString, SpecialChars
+from sigma.types import (
+    CompareOperators,
+    SigmaCIDRExpression,
+    SigmaFieldReference,
+    SigmaRegularExpression,
+    SigmaString,
+    SpecialChars,
+)
 
 _BARE = re.compile(r"[^\W\d](?:[\w:-]*\w)?")
 _WORDS = frozenset("prefix suffix contains and or not in exists between true false null".split())
 _ESCAPED = re.compile(r"[\\*?]")
+_WILDCARDS = {SpecialChars.WILDCARD_MULTI: "*", SpecialChars.WILDCARD_SINGLE: "?"}
 
 
 class TamisBackend(TextQueryBackend):
@@ -30,8 +38,8 @@ class TamisBackend(TextQueryBackend):
 
     Strings are compared without case, as Sigma has it; with ``cased`` as they are. A number is also
     found where it is written as a string. A field with dots is looked for in objects, and as a
-    name. What cannot be said raises ``SigmaFeatureNotSupportedByBackendError``: keywords, which are
-    of no field, regular expressions, and comparisons of two fields.
+    name. Keywords are looked for in all values of an event. What cannot be said raises
+    ``SigmaFeatureNotSupportedByBackendError``.
     """
 
     name: ClassVar[str] = "Tamis"
@@ -92,16 +100,7 @@ class TamisBackend(TextQueryBackend):
     def _compared(self, cond: ConditionFieldEqualsValueExpression, case: str) -> str:
         assert isinstance(cond.value, SigmaString)
         field = self.escape_and_quote_field(cond.field)
-        pattern, is_plain = "", True
-        for part in cond.value.s:
-            if part == SpecialChars.WILDCARD_MULTI:
-                pattern, is_plain = pattern + "*", False
-            elif part == SpecialChars.WILDCARD_SINGLE:
-                pattern, is_plain = pattern + "?", False
-            elif isinstance(part, str):
-                pattern += _ESCAPED.sub(r"\\\g<0>", part)
-            else:
-                raise SigmaFeatureNotSupportedByBackendError(f"there is no placeholder {part!r}")
+        pattern, is_plain = _pattern(cond.value)
         if is_plain:
             return f"{field} = {case}{_json(''.join(map(str, cond.value.s)))}"
         if set(pattern) == {"*"}:
@@ -126,18 +125,39 @@ class TamisBackend(TextQueryBackend):
     def convert_condition_field_eq_val_re(
         self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
     ) -> str:
-        """Not supported."""
-        raise SigmaFeatureNotSupportedByBackendError("Tamis has no regular expressions of events")
+        """A regular expression, which a part of the string matches."""
+        return f"{self.escape_and_quote_field(cond.field)} matches {_regex(cond.value)}"
 
     def convert_condition_field_eq_field(
         self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
     ) -> str:
-        """Not supported."""
-        raise SigmaFeatureNotSupportedByBackendError("Tamis compares no two fields")
+        """A comparison of two fields, without case."""
+        assert isinstance(cond.value, SigmaFieldReference)
+        operator = "prefix" if cond.value.starts_with else "="
+        if cond.value.ends_with:
+            operator = "contains" if cond.value.starts_with else "suffix"
+        other = self.escape_and_quote_field(cond.value.field)
+        return f"{self.escape_and_quote_field(cond.field)} {operator} i field({other})"
 
-    def convert_condition_val(self, cond: ConditionValueExpression, state: ConversionState) -> str:
-        """Not supported."""
-        raise SigmaFeatureNotSupportedByBackendError("Tamis looks for no keywords without a field")
+    def convert_condition_val_str(
+        self, cond: ConditionValueExpression, state: ConversionState
+    ) -> str:
+        """A keyword: a part of some value of the event, wherever it is."""
+        assert isinstance(cond.value, SigmaString)
+        pattern, _ = _pattern(cond.value)
+        return f"* like i{_json(f'*{pattern}*')}"
+
+    def convert_condition_val_num(
+        self, cond: ConditionValueExpression, state: ConversionState
+    ) -> str:
+        """A number as a keyword: some value, or a part of it."""
+        return f"(* = {cond.value} or * contains {_json(str(cond.value))})"
+
+    def convert_condition_val_re(
+        self, cond: ConditionValueExpression, state: ConversionState
+    ) -> str:
+        """A regular expression, which a part of some value matches."""
+        return f"* matches {_regex(cond.value)}"
 
     # -- output formats ----------------------------------------------------------------------------
 
@@ -161,6 +181,26 @@ class TamisBackend(TextQueryBackend):
     def finalize_output_ndjson(self, queries: list[str]) -> str:
         """A file of subscriptions."""
         return self.finalize_output_tsv(queries)
+
+
+def _pattern(value: SigmaString) -> tuple[str, bool]:
+    """A string as a pattern of ``like``, and whether it has no wildcards."""
+    pattern, is_plain = "", True
+    for part in value.s:
+        if isinstance(part, str):
+            pattern += _ESCAPED.sub(r"\\\g<0>", part)
+        elif isinstance(part, SpecialChars):
+            pattern, is_plain = pattern + _WILDCARDS[part], False
+        else:
+            raise SigmaFeatureNotSupportedByBackendError(f"there is no placeholder {part!r}")
+    return pattern, is_plain
+
+
+def _regex(value: object) -> str:
+    """A regular expression as a string, with its flags."""
+    assert isinstance(value, SigmaRegularExpression)
+    flags = "".join(sorted(value.sigma_to_re_flag[flag] for flag in value.flags))
+    return _json(f"(?{flags}){value.regexp}" if flags else str(value.regexp))
 
 
 def _json(text: str) -> str:

@@ -19,7 +19,8 @@ from tamis.transform.shapes import Shape
 from tamis.transform.strategies.relative import layout as at
 from tamis.transform.strategies.relative.compile import Building
 from tamis.transform.strategies.relative.kernels.find import find_groups, find_one
-from tamis.transform.strategy import FoundOne, Groups, Strategy
+from tamis.transform.layout import Groups
+from tamis.transform.strategy import FoundOne, Strategy
 
 _BY_SELECTION = (
     *("selection_stamp", "selection_node", "selection_first", "selection_last"),

@@ -1,0 +1,221 @@
+"""Patterns, comparisons of two attributes, and any value: named cases, and drawn ones."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis.core.errors import EventError
+from tamis.events.explain import written
+
+ENGINES = ("signature", "reference", "sff", "ocm")
+CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "a part matches": (
+        r'a matches r"b+\d"',
+        [{"a": "xbb7y"}, {"a": "b0"}],
+        [{"a": "b"}, {"a": "B0"}, {"a": 7}, {"a": None}, {}],
+    ),
+    "the whole matches": ('a matches "^(x|yz)$"', [{"a": "x"}, {"a": "yz"}], [{"a": "x\n"}, {"a": "xyz"}]),
+    "without case": ('a matches i"ÉT[A-C]"', [{"a": "éta"}, {"a": "xÉTC"}], [{"a": "étd"}, {"a": "et"}]),
+    "flags": ('a matches "(?i)x(?-i)y"', [{"a": "Xy"}], [{"a": "xY"}]),
+    "not": ('not a matches "x.y"', [{}, {"a": "xy"}, {"a": 3}], [{"a": "xzy"}]),
+    "in alternatives": (
+        'n = 1 and (a matches "x.y" or not b like "p*q?r")',
+        [{"n": 1, "a": "xzy", "b": "pqqr"}, {"n": 1}, {"n": 1, "b": "pq"}],
+        [{"n": 1, "b": "p-qqr"}, {"a": "xzy"}],
+    ),
+    "together": (
+        'a matches "x.+y" and a matches "y.+z" and a contains "w"',
+        [{"a": "x-y-zw"}],
+        [{"a": "x-yzw"}, {"a": "x-y-z"}],
+    ),
+    "what is exact": ('a matches "b" or a matches "^c" or a matches "d$"', [{"a": "abc"}, {"a": "cx"}, {"a": "xd"}], [{"a": "xc"}, {"a": "dx"}]),
+    "of elements": ('a[] matches "^x.$"', [{"a": ["y", "xy"]}, {"a": "xy"}], [{"a": ["xyz"]}, {"a": []}]),
+    "inside": ('a.b matches "x.z"', [{"a": {"b": "xyz"}}, {"a.b": "xyz"}], [{"a": {"b": "xz"}}]),
+    "a string with backslashes": (r'a = r"C:\x" or a = "\\y"', [{"a": "C:\\x"}, {"a": "\\y"}], [{"a": "C:x"}]),
+    "two attributes": (
+        "a = field(b)",
+        [{"a": 1, "b": 1.0}, {"a": "x", "b": "x"}, {"a": True, "b": True}, {"a": 2**62 + 1, "b": 2**62 + 1}],
+        [{"a": 1, "b": True}, {"a": 1}, {"b": 1}, {"a": None, "b": None}, {"a": "1", "b": 1}, {"a": 2**62 + 1, "b": 2.0**62}, {}],
+    ),
+    "two that differ": ("a != field(b)", [{"a": 1, "b": 2}, {"a": float("nan"), "b": float("nan")}], [{"a": 1, "b": "x"}, {"a": 1}, {}]),
+    "not so": ("not a = field(b)", [{}, {"a": 1}, {"a": 1, "b": "1"}], [{"a": 1, "b": 1}]),
+    "an order": ("a > field(b)", [{"a": 2, "b": 1}, {"a": "b", "b": "a"}], [{"a": 1, "b": 2}, {"a": True, "b": False}, {"a": 2, "b": "1"}]),
+    "parts of strings": ("a suffix field(b) or a contains field(c)", [{"a": "xyz", "b": "yz"}, {"a": "xyz", "c": "y"}, {"a": "x", "b": ""}], [{"a": "xyz", "b": "xy"}, {"a": 11, "c": 1}]),
+    "two without case": ("a = i field(b)", [{"a": "É", "b": "é"}, {"a": 1, "b": 1}], [{"a": "E", "b": "é"}]),
+    "two inside": ("a.b < field(c[1])", [{"a": {"b": 1}, "c": [0, 2]}], [{"a": {"b": 1}, "c": [2]}]),
+    "two of one element": ("l[].(a < field(b))", [{"l": [{"a": 3, "b": 2}, {"a": 1, "b": 2}]}], [{"l": [{"a": 1}, {"b": 2}]}]),
+    "any value": ('* contains "x"', [{"a": "x"}, {"a": {"b": [["yx"]]}}], [{"x": "y"}, {"a": 1}, {}]),
+    "any value, of a kind": ("* = 3 or * = true", [{"a": [{"b": 3.0}]}, {"a": True}], [{"a": "3"}, {"a": None}]),
+    "one of any value": ("*.(. > 3 and . < 9)", [{"a": 1, "b": 5}], [{"a": 1, "b": 10}]),
+    "no value": ('not * matches "x.z"', [{}, {"a": "xz"}], [{"a": ["xyz"]}]),
+    "any value of an element": ('l[].(a = 1 and * = "x")', [{"l": [{"a": 1, "b": {"c": "x"}}]}], [{"l": [{"a": 1}, {"b": "x"}]}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", CASES)
+def test_cases(case: str, engine: str) -> None:
+    expression, true, false = CASES[case]
+    matcher = tamis.compile_events({"s": expression}, engine=engine)
+    events = [*true, *false]
+    expected = [["s"]] * len(true) + [[]] * len(false)
+    assert [list(match) for match in matcher.match_many(events)] == expected
+    assert [list(matcher.match(event)) for event in events] == expected
+    kept = [event for event in events if "nan" not in repr(event).lower()]
+    lines = b"".join(json.dumps(event).encode() + b"\n" for event in kept)
+    of_lines = [list(match) for match in matcher.match_ndjson(lines)]
+    assert of_lines == [found for event, found in zip(events, expected, strict=True) if event in kept]
+    for event, ids in zip(events, expected, strict=True):
+        assert str(matcher.explain(event, "s")).startswith("true" if ids else "false")
+    again = tamis.compile_events({"s": written(matcher.table, 0)})
+    assert [list(match) for match in again.match_many(events)] == expected
+
+
+BAD = {
+    'a matches "x(?=y)"': ("look", ""),
+    'a matches "(x"': ("", ""),
+    'a matches "(.*a.{14})"': ("states", "subscription_states"),
+    "a matches 3": ("matches asks for a pattern", ""),
+    "a = b": ("expected a value, found 'b'", "another attribute is field(b)"),
+    "a = field": ("expected a value", "field(field)"),
+    "a = field(b[])": ("one value", "a position"),
+    "a < i field(b)": ("have no order", "leave out the i"),
+    "a in (field(b))": ("expected a value", ""),
+    "*.b = 1": ("which has no fields", "write *."),
+    "a.* = 1": ("expected the name of an attribute", "write [] for some element"),
+    'a =~ "x"': ("", 'write matches r"'),
+    'a regex "x"': ("", 'write matches r"'),
+    r'a matches "\d"': ("JSON's escapes", 'r"…"'),
+}
+
+
+@pytest.mark.parametrize("expression", BAD)
+def test_what_is_refused(expression: str) -> None:
+    with pytest.raises(tamis.BadSubscriptions) as caught:
+        tamis.compile_events({"s": expression})
+    for part in BAD[expression]:
+        assert part in str(caught.value)
+
+
+def test_many_patterns_of_one_attribute() -> None:
+    """Those whose parts are not there are not looked at; answers are those of ``re``."""
+    regexes = [f"w{n}[a-c]+z{n % 7}" for n in range(300)] + [r"\d{3}", "[x-z]$"]
+    matcher = tamis.compile_events({n: f'a matches r"{regex}"' for n, regex in enumerate(regexes)})
+    texts = ["w7abz0", "w77cccz0 w14bz0", "w1z1", "x123", "", "w299abcz5z"]
+    for text, found in zip(texts, matcher.match_many({"a": text} for text in texts), strict=True):
+        assert list(found) == [n for n, regex in enumerate(regexes) if re.search(regex, text)]
+
+
+def test_sets_are_joined_saved_and_changed(tmp_path: Any) -> None:
+    live = tamis.EventMatcher.open(tmp_path / "set")
+    live.add_many({n: f'k = {n % 9} and (a matches r"x{n}\\b" or b > field(c))' for n in range(200)})
+    live.add("any", '* like i"*p?q*"')
+    event = {"k": 3, "a": "x12 x3", "b": 1, "c": 2, "d": "P-Q"}
+    assert list(live.match(event)) == [3, 12, "any"]
+    live.remove(3)
+    live.compact()
+    assert list(live.match(event)) == [12, "any"]
+    live.close()
+    with tamis.EventMatcher.open(tmp_path / "set") as again:
+        assert list(again.match(event)) == [12, "any"]
+
+
+def test_rows_of_arrow_and_their_derived_columns() -> None:
+    matcher = tamis.compile_events(
+        {"re": 'a matches "x.z"', "net": "ip cidr '10.0.0.0/8'", "two": "n < field(m)", "any": "* = 7"}
+    )
+    events: list[dict[str, Any]] = [
+        {"a": "xyz", "ip": "10.1.1.1", "n": 1, "m": 2.5},
+        {"a": "xz", "ip": "::1", "n": 7, "m": 0.5},
+        {"a": None, "ip": "no", "n": None, "m": None},
+    ]
+    expected = [["re", "net", "two"], ["any"], []]
+    assert [list(match) for match in matcher.match_many(events)] == expected
+    table = pyarrow.Table.from_pylist(events)
+    assert [list(match) for match in matcher.match_arrow(table)] == expected
+    fewer = tamis.compile_events({"net": "ip cidr '10.0.0.0/8'", "two": "n < field(m)"})
+    assert [list(match) for match in fewer.match_arrow(table)] == [["net", "two"], [], []]
+
+
+def test_too_many_values() -> None:
+    matcher = tamis.compile_events({"s": "* = 1"}, limits=tamis.Limits(event_attributes=9))
+    circular: dict[str, Any] = {}
+    circular["x"] = circular
+    assert list(matcher.match({"a": [1, 2, 3]})) == ["s"]
+    for event in ({"a": list(range(20))}, circular):
+        with pytest.raises(EventError, match="event_attributes = 9"):
+            matcher.match(event)
+
+
+# -- drawn -----------------------------------------------------------------------------------------
+
+VALUES = st.one_of(
+    st.sampled_from([0, 1, -1, 1.5, float("nan"), 2**53, 2**53 + 1, 2.0**53, True, False, None]),
+    st.text(alphabet="aAéß", max_size=3),
+)
+EVENTS = st.lists(st.dictionaries(st.sampled_from("abc"), VALUES), min_size=1, max_size=9)
+ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+PARTS: dict[str, Callable[[str, str], bool]] = {
+    "prefix": str.startswith,
+    "suffix": str.endswith,
+    "contains": operator.contains,
+}
+
+
+def _compares(operator: str, one: Any, other: Any) -> bool:
+    kinds = [float if type(value) in (int, float) else type(value) for value in (one, other)]
+    if None in (one, other) or kinds[0] != kinds[1]:
+        return False
+    if operator in PARTS:
+        return kinds[0] is str and PARTS[operator](one, other)
+    if kinds[0] is bool and operator not in ("=", "!="):
+        return False
+    if kinds[0] is str:  # by code points, as UTF-8 is
+        one, other = one.encode(), other.encode()
+    return ORDERS[operator](one, other)
+
+
+@settings(max_examples=300)
+@given(
+    asked=st.lists(
+        st.tuples(
+            st.sampled_from("abc"), st.sampled_from([*ORDERS, *PARTS]), st.sampled_from("abc"), st.booleans()
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    events=EVENTS,
+    engine=st.sampled_from(ENGINES),
+)
+def test_drawn_comparisons(
+    asked: list[tuple[str, str, str, bool]], events: list[dict[str, Any]], engine: str
+) -> None:
+    expressions = {
+        n: f"{'not ' * negated}{one} {operator} field({other})"
+        for n, (one, operator, other, negated) in enumerate(asked)
+    }
+    matcher = tamis.compile_events(expressions, engine=engine)
+    for event, match in zip(events, matcher.match_many(events), strict=True):
+        expected = [
+            n
+            for n, (one, operator, other, negated) in enumerate(asked)
+            if _compares(operator, event.get(one), event.get(other)) != negated
+        ]
+        assert list(match) == list(matcher.match(event)) == expected
