@@ -46,7 +46,7 @@ PACKAGES = ("tamis", "tamis_papers", "tamis_workload")
 _DECLARES = re.compile(r"^@kernel$", re.MULTILINE)
 _IMPORTS = re.compile(r"^from (tamis\w*\.[\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _HAS_LAYOUT = re.compile(
-    r"\.(kernels\b|\w*layout$|vectors$|program$|core\.kernel\.(table|text|values|ahocorasick)$)"
+    r"\.(kernels\b|\w*layout$|vectors$|program$|core\.kernel\.(table|text|values|ahocorasick|dfa)$)"
 )
 
 
