@@ -205,7 +205,7 @@ def _use_events() -> None:
 
 
 def _use_clauses() -> None:
-    """Filters with clauses, of many events and of one, with full arrays."""
+    """Filters with clauses and residual constraints, of many events and of one; arrays get full."""
     from tamis import compile_events  # noqa: PLC0415
 
     expressions = {n: f"n > {n} and not (m = {n} or k absent)" for n in range(2_000)}
@@ -214,6 +214,14 @@ def _use_clauses() -> None:
     found = [list(match) for match in matcher.match_many(events)]
     assert found == [list(matcher.match(event)) for event in events]
     assert [*map(len, found)] == [0, 501, 1_001, 1_501, 2_001, *[2_002] * 3]
+    orders = {f"{one} {order} {other}": f"{one} {order} field({other})"
+              for one in "abc" for other in "abc" for order in ("=", "!=", "<", ">=")}  # fmt: skip
+    parts = {part: f"s {part} field(t)" for part in ("prefix", "suffix", "contains", "<")}
+    residual = compile_events({**orders, **parts, "re": 's matches "x[0-9]+y"'})
+    event = {"a": 1, "b": 1.5, "c": True, "s": "ax07y", "t": "x0"}
+    (match,) = residual.match_many([event])
+    expected = ["a = a", "a != b", "a < b", "a >= a", "b = b", "b != a", "b >= a", "b >= b", "c = c"]
+    assert list(match) == list(residual.match(event)) == [*expected, "contains", "<", "re"]
 
 
 def _use_drawn_events() -> None:

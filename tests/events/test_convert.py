@@ -124,6 +124,8 @@ MATCHERS: dict[str, tuple[str, list[dict[str, str]], list[dict[str, str]]]] = {
     "not a pattern": ('a!~"web-.*"', [{}, {"a": "x"}], [{"a": "web-1"}]),
     "literal": (r'a=~"x\\.y.z"', [{"a": "x.yaz"}], [{"a": "x-yaz"}]),
     "a backslash that is no escape": (r'a=~"web\.x"', [{"a": "web.x"}], [{"a": "web-x"}]),
+    "a class": (r'a=~"[ab]+|c\d|(x|y)z"', [{"a": "ab"}, {"a": "c1"}, {"a": "yz"}], [{"a": "abz"}, {}]),
+    "not, of what may be missing": ('a!~"(x|y)*"', [{"a": "z"}], [{"a": "xy"}, {}]),
     "quotes in quotes": (r'a="x\"y"', [{"a": 'x"y'}], [{"a": "xy"}]),
     "without quotes": ("a = x , b=y", [{"a": "x", "b": "y"}], [{"a": "x"}]),
 }  # fmt: skip
@@ -140,9 +142,9 @@ def test_matchers(case: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ('a=~"[ab]"', UnsupportedExpression),
-        ('a=~"x+"', UnsupportedExpression),
-        ('a=~"(x|y)z"', UnsupportedExpression),
+        ('a=~"x(?=y)"', UnsupportedExpression),
+        ('a=~"(x|y"', UnsupportedExpression),
+        (r'a=~"(a)\\1"', UnsupportedExpression),
         ("{a=1", SubscriptionSyntaxError),
         ("a", SubscriptionSyntaxError),
         ("a=1 b=2", SubscriptionSyntaxError),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tamis
+from tamis.events import EventSubscriptions
 from tests.support.corpora import real
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages" / "pysigma-backend-tamis"))
@@ -156,5 +157,8 @@ def test_public_rules() -> None:
         except SigmaFeatureNotSupportedByBackendError:
             refused += 1
     limits = tamis.Limits(subscription_predicates=10_000, subscription_filters=10_000)
-    matcher = tamis.compile_events(said, limits=limits)
-    assert len(matcher) > 0.99 * (len(said) + refused)
+    kept = EventSubscriptions(said, skip_bad=True, limits=limits)
+    assert len(kept) > 0.99 * (len(said) + refused)
+    assert all("subscription_states" in str(error) for error in kept.errors)
+    matcher = tamis.compile_events(kept, limits=limits)
+    assert list(matcher.match({"Image": "C:\\x.exe"})) == list(matcher.match({"Image": "c:\\X.EXE"}))

@@ -5,16 +5,22 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tamis.core.automata import Dfa
-from tamis.language.regex import parse_like, parse_regex
+from tamis.core.lazy import lazy_pattern
+from tamis.language.constraints import fold
+from tamis.language.regex import Regex, parse_like, parse_regex
 
 _UNBOUNDED = 1 << 30
+_SIMPLE = lazy_pattern(r"(\*?)((?:[^*?\\]|\\[*?\\]?)*+)(\*?)")
+"""A pattern of ``like`` without wildcards but at its ends."""
+_ESCAPED = lazy_pattern(r"\\([*?\\])")
+_OPERATORS = {("", ""): "=", ("", "*"): "prefix", ("*", ""): "suffix", ("*", "*"): "contains"}
 
 
 class Pattern:
     """A pattern of whole strings (``like``) or of parts (``matches``). Threads may share it.
 
     Attributes:
-        text: as it is written.
+        operator, text, is_folded: as it is written; folded strings are matched by folded patterns.
         literals: constraints that all strings satisfy that it matches: operators and constants.
         is_exact: whether these are all that it asks for.
 
@@ -27,15 +33,25 @@ class Pattern:
     """
 
     def __init__(self, operator: str, text: str, is_folded: bool) -> None:
-        self.text = text
-        self._regex = (parse_like if operator == "like" else parse_regex)(text, is_folded)
-        self.literals, self.is_exact = tuple(self._regex.literals()), self._regex.is_exact
+        self.operator, self.text, self.is_folded = operator, text, is_folded
         self._dfa: Dfa | None = None
+        simple = _SIMPLE.fullmatch(text) if operator == "like" else None
+        if simple is not None:  # as most are
+            literal = _ESCAPED.sub(r"\1", simple[2])
+            literal = fold(literal) if is_folded else literal
+            self.literals, self.is_exact = ((_OPERATORS[simple[1], simple[3]], literal),), True
+        else:
+            regex = self._regex()
+            self.literals, self.is_exact = tuple(regex.literals()), regex.is_exact
+
+    def _regex(self) -> Regex:
+        parse = parse_like if self.operator == "like" else parse_regex
+        return parse(self.text, self.is_folded)
 
     def dfa(self, states_max: int = _UNBOUNDED) -> Dfa:
         """Its automaton, made once; ``SubscriptionLimitError`` if it has more states."""
         if self._dfa is None or len(self._dfa.transitions) > states_max:
-            self._dfa = self._regex.dfa(states_max)
+            self._dfa = self._regex().dfa(states_max)
         return self._dfa
 
     def matches(self, text: bytes) -> bool:
