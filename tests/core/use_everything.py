@@ -67,6 +67,7 @@ def use_everything() -> None:
         matcher.save(Path(folder, "x.tamis"), warm=True)
         assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
     _use_nfa()
+    _use_automata_of_strings()
     _use_events()
     _use_clauses()
     _use_drawn_events()
@@ -148,6 +149,19 @@ def _use_path_sharing() -> None:
         answers.add(tuple(groups.transformations.tolist()))
         assert len(profile(strategy, batch, vocabulary)) > 8
     assert len(answers) == 1
+
+
+def _use_automata_of_strings() -> None:
+    """Run automata of strings: the first and the last ones, over no bytes and over all of them."""
+    from tamis.core.kernel.dfa import accepted, packed  # noqa: PLC0415
+    from tamis.language.regex import parse_like, parse_regex  # noqa: PLC0415
+
+    texts = ["", "ab", "é", "".join(map(chr, range(256))), "a" * 99 + "b"]
+    regexes = [parse_regex(r"(?i)^a.{2,}b\b"), parse_like("*"), parse_like("?"), parse_regex("b$")]
+    dfas = packed([regex.dfa() for regex in regexes])
+    encoded = [text.encode() for text in texts]
+    found = [[*map(int, accepted(dfas, n, encoded))] for n in range(len(regexes))]
+    assert found == [[0, 0, 0, 0, 1], [1] * 5, [0, 0, 1, 0, 0], [0, 1, 0, 0, 1]], found
 
 
 def _use_nfa() -> None:

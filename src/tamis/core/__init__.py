@@ -1,1 +1,1 @@
-"""What all parts stand on: kernels."""
+"""What all parts stand on: kernels, limits, errors; and automata of strings (``nfa``, ``automata``)."""

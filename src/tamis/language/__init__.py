@@ -6,5 +6,6 @@ refused, and ``printer`` writes it. ``subscriptions`` are sets of them: ``entrie
 expressions, ``queries`` parses them, and ``plain`` does both by kernels in large sets. ``flwr`` has
 the language of transformations, ``filters`` the linear paths that engines share. Of events,
 ``constraints`` has the model, ``events`` reads expressions, ``conjunctions`` makes filters of them,
-and ``attributes`` says what names mean.
+and ``attributes`` says what names mean; ``regex`` has patterns of strings, which ``regexparser``
+reads and ``characters`` has the classes of.
 """

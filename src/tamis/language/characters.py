@@ -95,11 +95,15 @@ def _categories() -> dict[str, list[tuple[int, int]]]:
     return found
 
 
+_CASED_END = 0x20000
+"""Only ideographs and marks are behind."""
+
+
 @cache
 def _folds() -> dict[int, int]:
     """The characters that fold to another one, ascending, and to which."""
     found = {}
-    for start in range(0, sys.maxunicode + 1, 256):
+    for start in range(0, _CASED_END, 256):
         together = "".join(map(chr, range(start, start + 256)))
         if not together.casefold() == together == together.lower():
             own = zip(together, fold(together), strict=True)

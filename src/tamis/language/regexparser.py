@@ -172,12 +172,9 @@ class Parser:
                 hint = r"write {0,…}, or \{ for the character itself"
                 self._fail("a number is missing before the comma", self.place, hint)
             return None
-        if max(len(found[1]), len(found[3])) > 9:
-            least = most = REPEATED_MAX + 1
-        else:
-            least = int(found[1])
-            most = int(found[3]) if found[3] else None if found[2] else least
-        if max(least, most or 0) > REPEATED_MAX:
+        least, last = (int(digits[-9:] or 0) for digits in (found[1], found[3]))
+        most = last if found[3] else None if found[2] else least
+        if max(least, last) > REPEATED_MAX or max(len(found[1]), len(found[3])) > 9:
             hint = f"write at most {REPEATED_MAX}, or no second number as in {{9,}}"
             self._fail(f"{found[0]} repeats too often", self.place, hint)
         if most is not None and least > most:
