@@ -1,1 +1,1 @@
-"""What all parts stand on: kernels, limits, errors; and automata of strings (``nfa``, ``automata``)."""
+"""What all parts stand on: kernels, limits and errors; and automata of strings (``automata``)."""
