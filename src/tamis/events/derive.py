@@ -74,7 +74,7 @@ def _compiled(asked: tuple[str, ...], limits: Limits) -> CompiledEventMatcher:
     return compile_events(dict(enumerate(asked)), limits=replace(limits, **unbounded))
 
 
-def _as_event(element: object) -> Mapping[str, Any]:
+def as_event(element: object) -> Mapping[str, Any]:
     """An element as an event: an object, or a value that is nameless; a list has no value."""
     if not isinstance(element, Mapping):
         return {} if isinstance(element, list | tuple) else {ITSELF: element}
@@ -216,7 +216,7 @@ class Deriver:
         found: list[dict[str, Any]],
         errors: dict[int, EventError],
     ) -> None:
-        each = (_as_event(value) for _, value in listed)
+        each = (as_event(value) for _, value in listed)
         names = list(place.conditions.values())
         for (number, _), match in zip(listed, place.of_elements.match_many(each), strict=True):
             if match.error is not None:

@@ -16,9 +16,9 @@ from tamis.events import model as at
 from tamis.events.arrow import encode_columns, rows_of, with_derived
 from tamis.events.checks import checked, of_no_kind
 from tamis.events.derive import Deriver
-from tamis.events.kernels.values import ODD
 from tamis.events.model import EventBatch, packed
-from tamis.events.ndjson import read_line, read_lines
+from tamis.events.ndjson import read_line
+from tamis.events.reader import Reader
 
 _NESTED, _NULL = 254, 255
 _ONE_VALUES, _ONE_BYTES = 256, 1 << 14
@@ -60,6 +60,7 @@ class Encoder:
         self._deriver = Deriver(self.names, limits)
         self._derives = bool(self._deriver)
         self._read = {*self._numbers, *self._deriver.single}
+        self._reader = Reader(self.names, self._deriver, limits, self.events)
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them."""
@@ -83,14 +84,18 @@ class Encoder:
         >>> Encoder(["temp"]).ndjson(b'{"temp": 35}\n\n{"temp": null}\n').lines
         array([1, 3])
         """
-        inside = self._deriver.looks_inside
-        events, lines, errors = read_lines(data, first_line, self._read, self.limits, inside)
-        return EncodedLines(self._encoded(events, errors, lines), lines)
+        return EncodedLines(*self._reader.lines(data, first_line))
+
+    def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
+        """Encode elements of lists, as they are written in lines that are no errors."""
+        return self._reader.elements(data, starts, ends)
 
     def line(self, line: bytes) -> dict[str, Any]:
         """The event of a line of JSON, for ``match`` and ``explain``; or an ``EventError``."""
-        inside = self._deriver.looks_inside
-        return read_line(line, ODD, self._read, self.limits, inside)
+        event = read_line(line, self.limits)
+        for error in self.ndjson(line.replace(b"\n", b" ")).batch.errors.values():
+            raise type(error)(error.message)
+        return event
 
     def arrow(self, batch: Any) -> EventBatch:
         """Encode the rows of a record batch of pyarrow's; its columns are attributes.
@@ -126,12 +131,7 @@ class Encoder:
             event = self.with_derived(dict(event))
         return into.take(event, self._numbers)
 
-    def _encoded(
-        self,
-        events: list[dict[str, Any]],
-        errors: dict[int, EventError],
-        lines: Int64 | None = None,
-    ) -> EventBatch:
+    def _encoded(self, events: list[dict[str, Any]], errors: dict[int, EventError]) -> EventBatch:
         """Encode events whose values that filters name are plain, lists or dicts.
 
         ``errors`` has those of events without attributes, and gets those of events with lists and
@@ -141,8 +141,7 @@ class Encoder:
             found: dict[int, EventError] = {}
             events = self._deriver.derived(events, found)
             for number, error in found.items():
-                line = None if lines is None else int(lines[number])
-                errors.setdefault(number, type(error)(error.message, line))
+                errors.setdefault(number, error)
         sizes = np.fromiter(map(len, events), np.int64, len(events))
         total = int(sizes.sum())
         names = np.fromiter(
@@ -157,9 +156,7 @@ class Encoder:
             owners = np.repeat(np.arange(len(events)), sizes)
             nested = np.flatnonzero(kinds == _NESTED)
             for index, owner in zip(nested.tolist(), owners[nested].tolist(), strict=True):
-                line = None if lines is None else int(lines[owner])
-                error = of_no_kind(self.names[names[index]], values[index], line)
-                errors.setdefault(owner, error)
+                errors.setdefault(owner, of_no_kind(self.names[names[index]], values[index]))
             is_value = (kinds < _NESTED) & ~np.isin(owners, owners[nested])
             names, values, kinds = names[is_value], values[is_value], kinds[is_value]
             sizes = np.bincount(owners[is_value], minlength=len(events))

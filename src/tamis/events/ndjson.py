@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
 import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import chain
 from typing import IO, Any
 
-import numpy as np
 import orjson
 
-from tamis.core.arrays import Int32, Int64, freeze
 from tamis.core.errors import (
-    EventError,
     EventLimitError,
     MalformedEvent,
     UnreadableDocument,
@@ -26,8 +22,7 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents.source import MAGIC, gunzipped, raw_chunks
-from tamis.events.checks import Part, checked, duplicate
-from tamis.events.kernels.values import BLANK, ODD, join_lines
+from tamis.events.checks import Part
 
 Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]
 """What lines may be read from. Sources that begin as gzip does are decompressed."""
@@ -42,7 +37,6 @@ _IS_ARRAY = (
     "jq -c '.[]' makes lines of an array"
 )
 _KINDS = {list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
-_STRING_OR_BRACKET = lazy_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[][{}]')
 
 
 def chunks(source: Source, limits: Limits) -> Iterator[Part | Flush]:
@@ -141,7 +135,7 @@ def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Part | Flu
                 held.clear()
             held += rest[end:]
             if len(held) > limits.event_bytes:
-                yield Part(b"", line, _too_long(limits, line))
+                yield Part(b"", line, too_long(limits, line))
                 held.clear()
                 is_passing = True
     except UnreadableDocument as error:
@@ -163,77 +157,22 @@ _OF_SEVERAL = lazy_pattern(rb'\s*(?:[{}],?|"(?:[^"\\]|\\.)*"\s*:.*)\s*')
 _ONE_LINE = ": each event is one line; jq -c . writes pretty-printed ones so"
 
 
-def _too_long(limits: Limits, line: int | None = None) -> EventLimitError:
+def too_long(limits: Limits, line: int | None = None) -> EventLimitError:
+    """The error of an event that has too many bytes."""
     return EventLimitError(f"longer than the limit event_bytes = {limits.event_bytes:,}", line)
 
 
-# -- lines → events ----------------------------------------------------------------------------
+# -- what is wrong with a line ------------------------------------------------------------------
 
 
-def read_lines(
-    data: bytes, first_line: int, names: Container[str], limits: Limits, inside: bool = False
-) -> tuple[list[dict[str, Any]], Int64, dict[int, EventError]]:
-    r"""Read lines, each an object; blank ones are skipped, and the last one may lack its newline.
+def read_line(line: bytes, limits: Limits) -> dict[str, Any]:
+    """The event of a line, read by the JSON library; raises an ``EventError`` where it is none.
 
-    Returns the attributes of each event, none of those in error; the line of each; and errors by
-    event number. Values of the wanted ``names`` are plain, or lists and dicts, which the caller has
-    to refuse. Other attributes may have any value, or be missing; but lists and dicts are read, if
-    they are looked into (``inside``).
-
-    >>> data = b'{"a": 1, "b": [{}]}\n\n{"b": 1, "b": 2}\n{"a": [1]}'
-    >>> events, lines, errors = read_lines(data, 1, ["a"], Limits())
-    >>> events, lines
-    ([{'a': 1, 'b': [{}]}, {}, {'a': [1]}], array([1, 3, 4]))
-    >>> print(errors[1])
-    line 3: there are several attributes 'b': give each name once
-    """
-    total = data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
-    starts, counts = np.empty(total + 1, np.int64), np.empty(total, np.int32)
-    joined = np.empty(len(data) + 2, np.uint8)
-    line_max = min(limits.event_bytes, limits.event_string_bytes)
-    size = join_lines(
-        np.frombuffer(data, np.uint8), line_max, limits.event_attributes, starts, counts, joined
-    )
-    present = np.flatnonzero(counts != BLANK)
-    starts, ends, counts = starts[present], starts[present + 1], counts[present]
-    events, suspects = _read_joined(joined[:size].data, counts)
-    errors: dict[int, EventError] = {}
-    for number in suspects:
-        line = data[starts[number] : ends[number]].removesuffix(b"\n")
-        try:
-            events[number] = read_line(line, int(counts[number]), names, limits, inside)
-        except EventError as error:
-            events[number] = {}
-            errors[number] = type(error)(error.message, first_line + int(present[number]))
-    lines = present + first_line
-    freeze(lines)
-    return events, lines, errors
-
-
-def _read_joined(joined: memoryview, counts: Int32) -> tuple[list[dict[str, Any]], Sequence[int]]:
-    """The events of lines, and the numbers of those that have to be read by themselves."""
-    try:
-        found = orjson.loads(joined)
-    except orjson.JSONDecodeError:
-        return [{}] * len(counts), range(len(counts))
-    is_odd = counts == ODD
-    if is_odd.any():
-        others = iter(found)
-        found = [{} if odd else next(others) for odd in is_odd.tolist()]
-    sizes = np.fromiter(map(len, found), np.int64, len(found))
-    return found, np.flatnonzero(sizes != counts).tolist()
-
-
-def read_line(
-    line: bytes, count: int, names: Container[str], limits: Limits, inside: bool = False
-) -> dict[str, Any]:
-    """One event, as ``read_lines`` returns it.
-
-    ``count`` is the number of names that the line has if it is an object, or ODD. Raises an
-    ``EventError`` for a line that is no event, or is beyond a limit.
+    >>> read_line(b'{"a": [1]}', Limits())
+    {'a': [1]}
     """
     if len(line) > limits.event_bytes:
-        raise _too_long(limits)
+        raise too_long(limits)
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -241,34 +180,7 @@ def read_line(
     if not isinstance(found, dict):
         kind = _KINDS.get(type(found), "a number")
         raise MalformedEvent(f"an event is an object of names and values, and this is {kind}")
-    if len(found) == count:
-        return found
-    # orjson keeps one of two equal names, and makes floats of large integers.
-    plain = json.loads(_emptied(line), object_pairs_hook=_object, parse_int=_integer)
-    if inside:
-        plain |= {name: value for name, value in found.items() if type(value) in (dict, list)}
-    return checked(plain, names, limits)
-
-
-def _emptied(line: bytes) -> bytes:
-    """An object of JSON without the contents of its lists and objects, however deep they are.
-
-    >>> _emptied(b'{"a": [1, {"b": 2}], "c": {"}": 1}, "d": "[1]"}')
-    b'{"a": [], "c": {}, "d": "[1]"}'
-    """
-    pieces = []
-    depth = copied = 0
-    for found in _STRING_OR_BRACKET.finditer(line):
-        bracket = found[0]
-        if bracket in (b"{", b"["):
-            depth += 1
-            if depth == 2:
-                pieces.append(line[copied : found.end()])
-        elif bracket in (b"}", b"]"):
-            if depth == 2:
-                copied = found.start()
-            depth -= 1
-    return b"".join([*pieces, line[copied:]])
+    return found
 
 
 def _malformed(line: bytes, error: orjson.JSONDecodeError) -> MalformedEvent:
@@ -286,17 +198,3 @@ def _utf_16(line: bytes) -> str:
     if line[:2] in (b"\xff\xfe", b"\xfe\xff") or 3 * line.count(0) > len(line):
         return ": it looks like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"
     return ""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise duplicate(name)
-        found[name] = value
-    return found
-
-
-def _integer(digits: str) -> int:
-    """An integer; if it has very many digits, another one that is beyond 64 bits too."""
-    return int(digits[:40])

@@ -1,4 +1,4 @@
-"""Kernels that compare values, put columns into rows, and join lines.
+"""Kernels that compare values, and put columns into rows.
 
 ``order_of_numbers``, ``order_of_strings``, ``satisfies`` and ``has_part`` compare values as all
 engines do; see ``model``. They are plain functions of integers and arrays, which engines compile
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel import inlined, kernel
+from tamis.core.kernel import kernel
 from tamis.events import model as at
 
 UNORDERED = 2
@@ -170,129 +170,3 @@ def join_columns(
         starts[row] = starts[row - 1]
     starts[0] = 0
     return total
-
-
-# -- lines -----------------------------------------------------------------------------------------
-
-ODD, BLANK = -1, -2
-"""Instead of a number of names: lines to be read alone, and blank lines."""
-
-DEPTH_MAX = 1_000
-"""The depth of brackets in a line that is joined, at most: the JSON library reads up to 1,024."""
-
-_NEWLINE, _TAB, _RETURN, _SPACE = 10, 9, 13, 32
-_QUOTE, _BACKSLASH, _COLON, _COMMA = 34, 92, 58, 44
-_OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = 123, 125, 91, 93
-_ZERO, _NINE = 48, 57
-_DIGITS_MAX = 19  # of the largest integer within int64, which begins with a 9
-
-_BEFORE, _INSIDE, _BEHIND = 0, 1, 2  # where in a line's object
-
-
-@kernel
-def join_lines(
-    data: Bytes, line_max: int, names_max: int, starts: Int64, names: Int32, joined: Bytes
-) -> int:
-    """Join the lines that are objects, as far as brackets tell, to one JSON array; its size.
-
-    Such a line begins with ``{`` and ends with the bracket that closes it, but for white space, and
-    its strings are closed. If the result is a JSON array, its items are the values of the lines.
-    For JSON's strings end where this kernel ends them, so the same brackets are outside of strings;
-    and the first bracket that is back at a bracket's depth closes it. So the value that begins with
-    a line's ``{`` ends with the line, and the next comma is one that was put there. The kernel need
-    not compare the kinds of brackets: where they differ, the result is no JSON array.
-
-    Args:
-        data: lines; the last one may lack its newline.
-        starts: int64[lines + 1]; gets where each line starts, and the end.
-        names: gets the colons of each line outside of strings and inner brackets: the names of an
-            object. Or ODD, where the line is no object, is longer than ``line_max``, has more than
-            ``names_max`` names, is nested deeper than DEPTH_MAX, or has an integer at depth 1 that
-            may be beyond int64; or BLANK.
-        joined: gets the array; it has two bytes more than the data.
-    """
-    total = len(data)
-    offset = line = 0
-    joined[0] = _OPEN_LIST
-    size = 1
-    while offset < total:
-        starts[line] = offset
-        begin = size
-        if size > 1:
-            joined[size] = _COMMA
-            begin += 1
-        end, found, depth_max = _copy_line(data, offset, joined, begin - offset)
-        if found >= 0:
-            if end - offset > line_max or found > names_max or depth_max > DEPTH_MAX:
-                found = ODD
-            else:
-                size = begin + end - offset
-        names[line] = found
-        line += 1
-        offset = end + 1  # behind the newline
-    starts[line] = total
-    joined[size] = _CLOSE_LIST
-    return size + 1
-
-
-@inlined
-def _copy_line(data: Bytes, offset: int, joined: Bytes, shift: int) -> tuple[int, int, int]:
-    """Copy a line, each byte to its offset + shift.
-
-    Returns where the line ends; its names, or ODD or BLANK; and the depth of its brackets.
-    """
-    total = len(data)
-    where = _BEFORE
-    colons = digits = first_digit = depth = depth_max = 0
-    is_odd = False
-    while offset < total and data[offset] != _NEWLINE:
-        byte = data[offset]
-        joined[offset + shift] = byte
-        offset += 1
-        if _ZERO <= byte <= _NINE:
-            if digits == 0:
-                first_digit = byte
-            digits += 1
-            if digits > _DIGITS_MAX or (digits == _DIGITS_MAX and first_digit == _NINE):
-                is_odd |= depth == 1
-        else:
-            digits = 0
-        if byte in (_SPACE, _TAB, _RETURN):
-            continue
-        if byte == _OPEN and where == _BEFORE:
-            where = _INSIDE
-            depth = depth_max = 1
-        elif where != _INSIDE:
-            is_odd = True
-            where = _INSIDE  # it is not blank
-        elif byte == _QUOTE:
-            offset, is_closed = _copy_string(data, offset, joined, shift)
-            is_odd |= not is_closed
-        elif byte == _COLON:
-            colons += depth == 1
-        elif byte in (_OPEN, _OPEN_LIST):
-            depth += 1
-            depth_max = max(depth_max, depth)
-        elif byte in (_CLOSE, _CLOSE_LIST):
-            depth -= 1
-            if depth == 0:
-                where = _BEHIND
-    if where == _BEFORE:
-        return offset, BLANK, 0
-    return offset, ODD if is_odd or where != _BEHIND else colons, depth_max
-
-
-@inlined
-def _copy_string(data: Bytes, offset: int, joined: Bytes, shift: int) -> tuple[int, bool]:
-    """Copy a string from behind its quote; where it or the line ends, and whether it is closed."""
-    total = len(data)
-    while offset < total and data[offset] != _NEWLINE:
-        byte = data[offset]
-        joined[offset + shift] = byte
-        offset += 1
-        if byte == _QUOTE:
-            return offset, True
-        if byte == _BACKSLASH and offset < total and data[offset] != _NEWLINE:
-            joined[offset + shift] = data[offset]
-            offset += 1
-    return offset, False

@@ -1,0 +1,282 @@
+"""``Reader``: lines of JSON, and elements of the lists in them → ``EventBatch``.
+
+Kernels read what filters ask for and pass over the rest: see ``events.kernels.lines``. Python does
+what is rare: it says what is wrong, and completes values that kernels leave *late*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import orjson
+
+from tamis.core.arrays import Bytes, Int32, Int64, distinct, flat_indices, freeze, starts_of
+from tamis.core.errors import EventError, EventLimitError
+from tamis.core.kernel.state import State, zeros
+from tamis.core.limits import Limits
+from tamis.events import model as at
+from tamis.events.asked import Asked, asked_of
+from tamis.events.checks import duplicate, of_no_kind, oversized, string_too_long, too_many
+from tamis.events.derive import Deriver, Place, as_event
+from tamis.events.kernels import reading as to
+from tamis.events.kernels.lines import STACK_SIZE, read_elements, read_lines
+from tamis.events.model import EventBatch
+from tamis.events.ndjson import read_line, too_long
+from tamis.language.attributes import path_name, print_name
+from tamis.language.constraints import fold
+
+_COMPLETED: dict[int, Callable[[str], str | None]] = {to.FOLDED: fold}
+"""What attributes are of strings that kernels leave to Python; None: there is nothing."""
+_KEPT_MAX = 1 << 24
+"""A state of more bytes is not used again."""
+_NO_STARTS = np.zeros(0, np.int64)
+
+
+class Reader:
+    """Reads lines for the names of a filter table. Threads may share it.
+
+    Args:
+        events: encodes events of Python's.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        deriver: Deriver,
+        limits: Limits,
+        events: Callable[[Iterable[Mapping[str, Any]]], EventBatch],
+    ) -> None:
+        self._names, self._deriver, self._limits = names, deriver, limits
+        self._events = events
+        self._idle: list[State[to.Work]] = []  # of threads that read nothing now
+
+    @cached_property
+    def _asked(self) -> Asked:
+        return asked_of(self._names, self._deriver)
+
+    def lines(self, data: bytes, first_line: int) -> tuple[EventBatch, Int64]:
+        """The events of whole lines, the last of which may lack its newline; the line of each."""
+        if not data.endswith(b"\n"):
+            data += b"\n"
+        found = self._run(data, None)
+        lines = found.lines + first_line
+        freeze(lines)
+        texts = data.split(b"\n") if self._deriver.has_tests else []
+        batch = self._completed(found, data, [texts[line] for line in found.lines if texts])
+        errors = {
+            event: type(error)(error.message, int(lines[event]))
+            for event, error in batch.errors.items()
+        }
+        return batch._replace(errors=errors), lines
+
+    def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
+        """Elements of lists, as events; the lines around them were read without an error."""
+        texts: list[bytes] = []
+        if self._deriver.has_tests:
+            texts = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+        return self._completed(self._run(data, (starts, ends)), data, texts)
+
+    def _run(self, data: bytes, elements: tuple[Int64, Int64] | None) -> _Found:
+        """Have a kernel read lines, or elements, with a state that no other thread has."""
+        try:
+            state = self._idle.pop()
+        except IndexError:
+            state = self._state()
+        words = state.words
+        words[: to.ODD + 1] = 0
+        words[to.ITSELF] = -1 if elements is None else self._asked.itself
+        starts, ends = elements or (_NO_STARTS, _NO_STARTS)
+        state.register(to.INPUT, to.Input(np.frombuffer(data, np.uint8), starts, ends))
+        state.run(read_lines if elements is None else read_elements)
+        found = _Found(words, state.arrays)
+        if state.memory_usage() <= _KEPT_MAX:
+            self._idle.append(state)
+        return found
+
+    def _state(self) -> State[to.Work]:
+        asked, limits = self._asked, self._limits
+        nodes = len(asked.tree.filters)
+        work = zeros(
+            to.Work, 1 << 10, seen=nodes, objects=nodes, flat=2 * asked.flat, stack=STACK_SIZE,
+            key=asked.key_bytes, string_bytes=1 << 14,
+        )  # fmt: skip
+        together = (("event_starts", "lines"), ("names", "kinds", "values"))
+        state = State(to.STATE_SIZE, to.WORK, work, together)
+        state.register(to.TREE, asked.tree)
+        words = state.words
+        words[to.BYTES_MAX], words[to.NAMES_MAX] = limits.event_bytes, limits.event_attributes
+        words[to.STRING_MAX], words[to.EVERY] = limits.event_string_bytes, asked.every
+        return state
+
+    def _completed(self, found: _Found, data: bytes, texts: list[bytes]) -> EventBatch:
+        """What kernels found, with what Python has to add; or some texts, read by Python."""
+        errors: dict[int, EventError] = {}
+        others: dict[int, Any] = {}
+        for event, *odd, start, end in found.odd.tolist():
+            self._look_again(event, odd, data[start:end], data, errors, others)
+        if texts:  # strings are tested by Python
+            others = {
+                event: as_event(orjson.loads(text))
+                for event, text in enumerate(texts)
+                if event not in errors
+            }
+            found.names[:] = -1
+        self._complete_late(found, data)
+        for number, place in enumerate(self._asked.conditions):
+            rows = found.slices[found.slices[:, 0] == number]
+            if len(rows) and not texts:
+                self._match_elements(place, rows, found, data, errors)
+        if others:
+            batch = self._events(others.values())
+            found.add_batch(np.array(list(others)), batch)
+            errors |= {list(others)[number]: error for number, error in batch.errors.items()}
+        return found.batch(errors)
+
+    def _look_again(
+        self,
+        event: int,
+        odd: Sequence[int],
+        line: bytes,
+        data: bytes,
+        errors: dict[int, EventError],
+        others: dict[int, Any],
+    ) -> None:
+        """Say what is wrong with a line; or read it, if it is an event after all."""
+        reason, number, detail = odd
+        if reason == to.TOO_LONG:
+            errors[event] = too_long(self._limits)
+        elif reason in (to.MALFORMED, to.MAY_BE_INFINITE):
+            try:
+                found = read_line(line, self._limits)
+            except EventError as error:
+                errors[event] = error
+            else:
+                if reason == to.MALFORMED:
+                    others[event] = found
+        elif reason == to.TOO_MANY:
+            errors[event] = too_many(number, self._limits)
+        elif reason == to.TOO_MANY_VALUES:
+            errors[event] = EventLimitError(
+                "more values than the limit event_attributes = "
+                f"{self._limits.event_attributes:,}, and a filter has *"
+            )
+        elif reason == to.DUPLICATE:
+            errors[event] = duplicate(orjson.loads(data[number:detail]))
+        elif reason == to.OVERSIZED:
+            errors[event] = oversized(self._names[number])
+        elif reason == to.STRING_TOO_LONG:
+            string_max = self._limits.event_string_bytes
+            errors[event] = string_too_long(self._names[number], detail, string_max)
+        else:
+            errors[event] = of_no_kind(self._names[number], [] if reason == to.IS_LIST else {})
+
+    def _complete_late(self, found: _Found, data: bytes) -> None:
+        texts: list[bytes] = []
+        for row, column, start, end in found.late.tolist():
+            if column == to.AS_IT_IS:
+                found.kinds[row], found.values[row] = at.number(float(data[start:end]))
+                continue
+            text = _COMPLETED[column](found.string(int(found.values[row])))
+            if text is None:
+                found.names[row] = -1
+                continue
+            found.values[row] = len(found.string_starts) - 1 + len(texts)
+            texts.append(text.encode())
+        found.add_strings(*at.packed(texts))
+
+    def _match_elements(
+        self, place: Place, rows: Int64, found: _Found, data: bytes, errors: dict[int, EventError]
+    ) -> None:
+        """Add an attribute for each condition that holds of an element of an event."""
+        matcher = place.of_elements
+        _, events, starts, ends = (column.copy() for column in rows.T)
+        batch = matcher.encoder.elements(data, starts, ends)
+        for number, error in batch.errors.items():
+            message = f"in an element of {print_name(path_name(place.path))}: {error.message}"
+            errors.setdefault(int(events[number]), type(error)(message))
+        matches = matcher.program.match(batch, "subscription")
+        sets, owners = matches.set_ids, np.repeat(events, np.diff(matches.document_starts))
+        firsts = matches.set_starts[sets]
+        sizes = matches.set_starts[sets.astype(np.int64) + 1] - firsts
+        conditions = matches.members[flat_indices(firsts, sizes)]
+        count = len(place.conditions)
+        pairs = distinct((np.repeat(owners, sizes) * count + conditions).astype(np.int64))
+        numbers = self._asked.conditions[place]
+        kinds = np.full(len(pairs), at.BOOLEAN, np.uint8)
+        found.add(pairs // count, numbers[pairs % count], kinds, np.ones(len(pairs), np.int64))
+
+
+class _Found:
+    """What kernels found: values, or *rows*, as an ``EventBatch`` has them; the name -1 is of none.
+
+    Attributes:
+        slices, late, odd: see ``kernels.reading.Work``.
+    """
+
+    def __init__(self, words: Int64, work: to.Work) -> None:
+        def rows_of(array: Int64, used: int, columns: int) -> Int64:
+            return array[: words[used] * columns].reshape(-1, columns).copy()
+
+        self.events, rows, strings = (int(words[x]) for x in (to.EVENTS, to.ROWS, to.STRINGS))
+        self.starts = work.event_starts[: self.events + 1].copy()
+        self.lines = work.lines[: self.events].copy()
+        self.names, self.kinds = work.names[:rows].copy(), work.kinds[:rows].copy()
+        self.values = work.values[:rows].copy()
+        self.string_starts = work.string_starts[: strings + 1].copy()
+        self.string_bytes = work.string_bytes[: self.string_starts[-1]].copy()
+        self.slices = rows_of(work.slices, to.SLICES, to.SLICE_COLUMNS)
+        self.late = rows_of(work.late, to.LATE, to.LATE_COLUMNS)
+        self.odd = rows_of(work.odd, to.ODD, to.ODD_COLUMNS)
+        self._owners: Int64 | None = None  # of all rows, if they are not as the starts have it
+
+    def string(self, number: int) -> str:
+        """A string that was found."""
+        start, end = self.string_starts[number : number + 2]
+        return self.string_bytes[start:end].tobytes().decode()
+
+    def add_strings(self, starts: Int64, written: Bytes) -> None:
+        """Add strings behind all others."""
+        if len(starts) > 1:
+            self.string_starts = np.append(self.string_starts, self.string_starts[-1] + starts[1:])
+            self.string_bytes = np.append(self.string_bytes, written)
+
+    def add(self, owners: Int64, names: Int32, kinds: Bytes, values: Int64) -> None:
+        """Add rows of events."""
+        if len(owners):
+            self._owners = np.append(self.owners(), owners)
+            self.names = np.append(self.names, names)
+            self.kinds = np.append(self.kinds, kinds)
+            self.values = np.append(self.values, values)
+
+    def add_batch(self, events: Int64, batch: EventBatch) -> None:
+        """Add the rows of other events, that have none so far."""
+        values = batch.values + (batch.kinds == at.STRING) * (len(self.string_starts) - 1)
+        self.add_strings(batch.string_starts, batch.string_bytes)
+        owners = np.repeat(events, np.diff(batch.event_starts))
+        self.add(owners, batch.names, batch.kinds, values)
+
+    def owners(self) -> Int64:
+        """The event of each row."""
+        if self._owners is None:
+            return np.repeat(np.arange(self.events), np.diff(self.starts))
+        return self._owners
+
+    def batch(self, errors: dict[int, EventError]) -> EventBatch:
+        """The rows of events that are not in error, by events."""
+        names, kinds, values, starts = self.names, self.kinds, self.values, self.starts
+        is_row = names >= 0
+        owners = self.owners() if errors or self._owners is not None or not is_row.all() else None
+        if owners is not None:
+            is_row &= ~np.isin(owners, np.fromiter(errors, np.int64, len(errors)))
+            order = np.flatnonzero(is_row)
+            order = order[np.argsort(owners[order], kind="stable")]
+            names, kinds, values = names[order], kinds[order], values[order]
+            starts = starts_of(np.bincount(owners[order], minlength=self.events))
+        batch = EventBatch(
+            starts, names, kinds, values, self.string_starts, self.string_bytes, errors
+        )
+        freeze(*batch[:6])
+        return batch
