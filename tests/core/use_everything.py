@@ -16,7 +16,6 @@ def use_everything() -> None:
     """Generate documents, parse and match them, save and load: add here what gets kernels."""
     import tamis_workload as workload  # noqa: PLC0415
     from tamis import Limits, Subscriptions, compile, compile_events, load  # noqa: PLC0415
-    from tamis.events.encode import Encoder  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
 
@@ -77,7 +76,7 @@ def use_everything() -> None:
     assert (
         len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.schema_violations
     )
-    assert Encoder(["n"]).ndjson(b'{"n": 1}\n').batch.events == 1
+    _use_lines()
 
 
 def _use_transformations() -> None:
@@ -236,6 +235,35 @@ def _use_clauses() -> None:
     (match,) = residual.match_many([event])
     expected = ["a = a", "a != b", "a < b", "a >= a", "b = b", "b != a", "b >= a", "b >= b", "c = c"]
     assert list(match) == list(residual.match(event)) == [*expected, "contains", "<", "re"]
+
+
+def _use_lines() -> None:
+    """Lines of JSON with all that may be in them, and so much of it that all arrays are full."""
+    from tamis import compile_events  # noqa: PLC0415
+
+    matcher = compile_events(
+        {
+            "plain": "n = 1.5 and s = 'é😀\\n'",
+            "path": "a.b[1].c > 2 and a.x = null",
+            "folded": "s2 = i'ABC' or s2 = i'É'",
+            "elements": "l[].(k = 1 and m[] = 2) and i[] = 7",
+        }
+    )
+    pieces = [
+        '"n":1.5,"s":"\\u00e9\\ud83d\\ude00\\n"',
+        '"a":{"b":[[],{"c":1e30}],"x":null,"y":{"z":[true,false]}}',
+        '"\\u0073\\u0032":"aBc","s":0.12345678901234567890',
+        '"s2":"É","a.x":12,"x":[-1.5E+3,1e309]',
+        '"l":[' + ",".join('{"k":1,"m":[1,"2"]}' for _ in range(300)) + ',{"m":[2],"k":1}],"i":7',
+        f'"s2":"{"abc" * 9_000}"',
+        '"s2":"ABC","s2":1',
+        '"s":"\\ud800"',
+    ]
+    lines = [f" {{ {piece} }} ".encode() for piece in pieces] * 200
+    found = [match.error or list(match) for match in matcher.match_ndjson(b"\n".join(lines))]
+    assert found[:3] == [["plain"], ["path"], ["folded"]]
+    assert found[4:6] == [["elements"], []]
+    assert [n for n, each in enumerate(found[:8]) if not isinstance(each, list)] == [3, 6, 7]
 
 
 def _use_drawn_events() -> None:

@@ -36,9 +36,15 @@ _CONTROLS = U(0x6060606060606060)
 
 
 @inlined
+def byte_at(data: Bytes, offset: int) -> int:
+    """The byte at an offset, which is not negative: so nothing asks whether it is."""
+    return np.int64(data[U(offset)])
+
+
+@inlined
 def skip_space(data: Bytes, offset: int) -> int:
     """Where something begins that is no white space within a line."""
-    while data[offset] <= SPACE and data[offset] in (SPACE, _TAB, _RETURN):
+    while byte_at(data, offset) <= SPACE and byte_at(data, offset) in (SPACE, _TAB, _RETURN):
         offset += 1
     return offset
 
@@ -58,26 +64,22 @@ def _plain_end(data: Bytes, offset: int) -> int:
         if found != U(0):
             return offset + ((63 - last(found)) >> 3)
         offset += 8
-    while SPACE <= data[offset] < 128 and data[offset] not in (QUOTE, BACKSLASH):
+    while SPACE <= byte_at(data, offset) < 128 and byte_at(data, offset) not in (QUOTE, BACKSLASH):
         offset += 1
     return offset
 
 
-@called
+@inlined
 def string_end(data: Bytes, offset: int) -> tuple[int, int]:
     """Of a string, from behind its first quote: where its last quote is, or BAD; what it has."""
     traits = 0
     while True:
         offset = _plain_end(data, offset)
-        byte = np.int64(data[offset])
+        byte = byte_at(data, offset)
         if byte == QUOTE:
             return offset, traits
-        if byte == BACKSLASH:
-            size, _ = escape_at(data, offset)
-            traits |= ESCAPED
-        else:
-            size = _character_size(data, offset)
-            traits |= WIDE
+        traits |= ESCAPED if byte == BACKSLASH else WIDE
+        size = _character_size(data, offset)
         if size == 0:
             return BAD, traits
         offset += size
@@ -85,18 +87,21 @@ def string_end(data: Bytes, offset: int) -> tuple[int, int]:
 
 @called
 def _character_size(data: Bytes, offset: int) -> int:
-    """The bytes of the character beyond ASCII at an offset; 0 where there is none in UTF-8."""
-    first, second = np.int64(data[offset]), np.int64(data[offset + 1])
+    """The bytes of what is no plain character of a string; 0 where it cannot be in one."""
+    first, second = byte_at(data, offset), byte_at(data, offset + 1)
+    if first == BACKSLASH:
+        size, _ = escape_at(data, offset)
+        return size
     if first < 0xC2 or first > 0xF4 or not 0x80 <= second <= 0xBF:
         return 0
     if first < 0xE0:
         return 2
-    is_third = 0x80 <= data[offset + 2] <= 0xBF
+    is_third = 0x80 <= byte_at(data, offset + 2) <= 0xBF
     if first < 0xF0:
         is_long = first == 0xE0 and second < 0xA0
         is_surrogate = first == 0xED and second > 0x9F
         return 3 if is_third and not is_long and not is_surrogate else 0
-    if not is_third or not 0x80 <= data[offset + 3] <= 0xBF:
+    if not is_third or not 0x80 <= byte_at(data, offset + 3) <= 0xBF:
         return 0
     is_long = first == 0xF0 and second < 0x90
     return 4 if not is_long and not (first == 0xF4 and second > 0x8F) else 0
@@ -105,11 +110,11 @@ def _character_size(data: Bytes, offset: int) -> int:
 @inlined
 def _code_unit(data: Bytes, offset: int) -> int:
     r"""The number behind ``\u`` at an offset, or -1."""
-    if data[offset] != BACKSLASH or data[offset + 1] != ord("u"):
+    if byte_at(data, offset) != BACKSLASH or byte_at(data, offset + 1) != ord("u"):
         return -1
     unit = 0
     for place in range(offset + 2, offset + 6):
-        byte = np.int64(data[place])
+        byte = byte_at(data, place)
         letter = byte | _SMALL
         if 48 <= byte <= 57:
             unit = unit * 16 + byte - 48
@@ -123,7 +128,7 @@ def _code_unit(data: Bytes, offset: int) -> int:
 @called
 def escape_at(data: Bytes, offset: int) -> tuple[int, int]:
     """The bytes of the escape at a backslash, and its character; 0 where it is none."""
-    byte = np.int64(data[offset + 1])
+    byte = byte_at(data, offset + 1)
     if byte in (QUOTE, BACKSLASH, ord("/")):
         return 2, byte
     if byte == ord("n"):
@@ -173,12 +178,12 @@ def _put_character(into: Bytes, target: int, code: int) -> int:
 def unescape(data: Bytes, start: int, end: int, into: Bytes, target: int) -> int:
     """Write a string that is right, without escapes; where it ends. It gets no longer."""
     while start < end:
-        if data[start] == BACKSLASH:
+        if byte_at(data, start) == BACKSLASH:
             size, code = escape_at(data, start)
             target = _put_character(into, target, code)
             start += size
         else:
-            into[target] = data[start]
+            into[target] = byte_at(data, start)
             target += 1
             start += 1
     return target
@@ -190,7 +195,7 @@ def unescape(data: Bytes, start: int, end: int, into: Bytes, target: int) -> int
 @inlined
 def word_end(data: Bytes, offset: int) -> int:
     """Where ``true``, ``false`` or ``null`` ends, or BAD."""
-    first, size = np.int64(data[offset]), 4
+    first, size = byte_at(data, offset), 4
     if first == TRUE:
         rest = (ord("r"), ord("u"), ord("e"))
     elif first == NULL:
@@ -199,9 +204,9 @@ def word_end(data: Bytes, offset: int) -> int:
         rest = (ord("a"), ord("l"), ord("s"))
         size = 5
     for place in range(3):
-        if data[offset + 1 + place] != rest[place]:
+        if byte_at(data, offset + 1 + place) != rest[place]:
             return BAD
-    return offset + size if size == 4 or data[offset + 4] == _E else BAD
+    return offset + size if size == 4 or byte_at(data, offset + 4) == _E else BAD
 
 
 @inlined
@@ -217,28 +222,28 @@ def number_at(data: Bytes, offset: int) -> tuple[int, np.uint64, int, int]:
     """
     traits = power = 0
     digits = U(0)
-    if data[offset] == _MINUS:
+    if byte_at(data, offset) == _MINUS:
         traits = NEGATIVE
         offset += 1
     first = offset
-    while _is_digit(data[offset]):
-        digits = digits * U(10) + U(data[offset] - _ZERO)
+    while _is_digit(byte_at(data, offset)):
+        digits = digits * U(10) + U(byte_at(data, offset) - _ZERO)
         offset += 1
     count = whole = offset - first
-    if whole == 0 or (whole > 1 and data[first] == _ZERO):
+    if whole == 0 or (whole > 1 and byte_at(data, first) == _ZERO):
         return BAD, digits, 0, 0
-    if data[offset] == _POINT:
+    if byte_at(data, offset) == _POINT:
         traits |= REAL
         offset += 1
         first = offset
-        while _is_digit(data[offset]):
-            digits = digits * U(10) + U(data[offset] - _ZERO)
+        while _is_digit(byte_at(data, offset)):
+            digits = digits * U(10) + U(byte_at(data, offset) - _ZERO)
             offset += 1
         if offset == first:
             return BAD, digits, 0, 0
         power = first - offset
         count += offset - first
-    if data[offset] | _SMALL == _E:
+    if byte_at(data, offset) | _SMALL == _E:
         traits |= REAL
         offset, exponent = _exponent_at(data, offset + 1)
         if offset < 0:
@@ -255,11 +260,11 @@ def number_at(data: Bytes, offset: int) -> tuple[int, np.uint64, int, int]:
 @inlined
 def _exponent_at(data: Bytes, offset: int) -> tuple[int, int]:
     """Where an exponent ends, or BAD; and its number, of which very large ones are cut."""
-    is_negative = data[offset] == _MINUS
-    if is_negative or data[offset] == _PLUS:
+    is_negative = byte_at(data, offset) == _MINUS
+    if is_negative or byte_at(data, offset) == _PLUS:
         offset += 1
     first, exponent = offset, 0
-    while _is_digit(data[offset]):
-        exponent = min(exponent * 10 + data[offset] - _ZERO, 1 << 40)
+    while _is_digit(byte_at(data, offset)):
+        exponent = min(exponent * 10 + byte_at(data, offset) - _ZERO, 1 << 40)
         offset += 1
     return BAD if offset == first else offset, -exponent if is_negative else exponent

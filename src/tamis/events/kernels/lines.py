@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int64
-from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.core.kernel.table import find_pair, pair
 from tamis.events.kernels import json_text as json
@@ -35,11 +35,11 @@ def read_lines(state: Int64) -> int:
     while state[to.NEXT] < len(data):
         start = state[to.NEXT]
         offset = skip_space(data, start)
-        if data[offset] != json.NEWLINE:
+        if json.byte_at(data, offset) != json.NEWLINE:
             if not _begin(state):
                 return state[to.FULL]
             end = json.BAD
-            if data[offset] == json.OPEN:
+            if json.byte_at(data, offset) == json.OPEN:
                 end = _read_event(state, offset)
             offset, is_right = _line_end(data, offset, end)
             if not is_right:
@@ -62,9 +62,9 @@ def read_elements(state: Int64) -> int:
         offset = starts[state[to.NEXT]]
         if not _begin(state):
             return state[to.FULL]
-        if data[offset] == json.OPEN:
+        if json.byte_at(data, offset) == json.OPEN:
             _read_event(state, offset)
-        elif data[offset] != json.OPEN_LIST:
+        elif json.byte_at(data, offset) != json.OPEN_LIST:
             _read_value(state, offset, state[to.ITSELF])
         if not _end(state, offset, ends[state[to.NEXT]]):
             return state[to.FULL]
@@ -77,9 +77,9 @@ def _line_end(data: Bytes, offset: int, end: int) -> tuple[int, bool]:
     """Where a line ends whose value ends somewhere, if it does; and whether that is all of it."""
     if end >= 0:
         offset = skip_space(data, end)
-        if data[offset] == json.NEWLINE:
+        if json.byte_at(data, offset) == json.NEWLINE:
             return offset, True
-    while data[offset] != json.NEWLINE:
+    while json.byte_at(data, offset) != json.NEWLINE:
         offset += 1
     return offset, False
 
@@ -160,43 +160,39 @@ def _read_value(state: Int64, offset: int, node: int) -> int:
     data, stack = uint8s(state, INPUT.data), int64s(state, WORK.stack)
     frame = -_FRAME
     while True:
-        byte = np.int64(data[offset])
-        is_empty = False
+        byte = json.byte_at(data, offset)
+        is_next = False  # whether a value begins in the frame; or the present one has ended
         if byte in (json.OPEN, json.OPEN_LIST):
             frame += _FRAME
             if frame == len(stack):
                 return json.BAD
             _enter(state, frame, node, offset, byte == json.OPEN)
             offset = skip_space(data, offset + 1)
-            is_empty = data[offset] == byte + 2  # the bracket that closes it
-            if not is_empty:
-                offset, node = _next(state, frame, offset)
-                if offset < 0:
-                    return json.BAD
-                continue
+            is_next = json.byte_at(data, offset) != byte + 2  # the bracket that closes it
+            if not is_next:
+                offset = _leave(state, frame, offset)
+                frame -= _FRAME
         else:
             offset = _read_scalar(state, offset, node)
             if offset < 0:
                 return json.BAD
-        # A value ended before the offset; or an empty object or list does at it.
-        while frame >= 0:
-            is_object = stack[frame + _POSITION] == _OF_OBJECT
-            if not is_empty:
-                if not is_object and stack[frame + _LIST] >= 0:
-                    to.add_slice(state, stack[frame + _LIST], stack[frame + _BEGIN], offset)
-                offset = skip_space(data, offset)
-                if data[offset] == json.COMMA:
-                    break
-                if data[offset] != (json.CLOSE if is_object else json.CLOSE_LIST):
-                    return json.BAD
-            is_empty = False
-            offset += 1
-            if is_object and stack[frame + _LIST] >= 0:
-                to.add_slice(state, stack[frame + _LIST], stack[frame + _BEGIN], offset)
-            frame -= _FRAME
+        while frame >= 0 and not is_next:
+            is_object = stack[U(frame + _POSITION)] == _OF_OBJECT
+            if not is_object and stack[U(frame + _LIST)] >= 0:
+                to.add_slice(state, stack[U(frame + _LIST)], stack[U(frame + _BEGIN)], offset)
+            offset = skip_space(data, offset)
+            byte = json.byte_at(data, offset)
+            if byte == json.COMMA:
+                offset = skip_space(data, offset + 1)
+                is_next = True
+            elif byte == (json.CLOSE if is_object else json.CLOSE_LIST):
+                offset = _leave(state, frame, offset)
+                frame -= _FRAME
+            else:
+                return json.BAD
         if frame < 0:
             return offset
-        offset, node = _next(state, frame, skip_space(data, offset + 1))
+        offset, node = _next(state, frame, offset)
         if offset < 0:
             return json.BAD
 
@@ -220,19 +216,28 @@ def _enter(state: Int64, frame: int, node: int, offset: int, is_object: bool) ->
             node = -1
     if state[to.EVERY] >= 0:
         _count_value(state)
-    stack[frame + _NODE] = node
-    stack[frame + _LIST] = list
-    stack[frame + _POSITION] = _OF_OBJECT if is_object else -1
-    stack[frame + _BEGIN] = offset
+    stack[U(frame + _NODE)] = node
+    stack[U(frame + _LIST)] = list
+    stack[U(frame + _POSITION)] = _OF_OBJECT if is_object else -1
+    stack[U(frame + _BEGIN)] = offset
 
 
-@called
+@inlined
+def _leave(state: Int64, frame: int, offset: int) -> int:
+    """End an object or a list, at the bracket that closes it; where that ends."""
+    stack = int64s(state, WORK.stack)
+    if stack[U(frame + _POSITION)] == _OF_OBJECT and stack[U(frame + _LIST)] >= 0:
+        to.add_slice(state, stack[U(frame + _LIST)], stack[U(frame + _BEGIN)], offset + 1)
+    return offset + 1
+
+
+@inlined
 def _next(state: Int64, frame: int, offset: int) -> tuple[int, int]:
     """Where the next value in an object or a list begins, or BAD; and its node, or -1."""
     data, stack = uint8s(state, INPUT.data), int64s(state, WORK.stack)
-    node = stack[frame + _NODE]
-    if stack[frame + _POSITION] == _OF_OBJECT:
-        if data[offset] != json.QUOTE:
+    node = stack[U(frame + _NODE)]
+    if stack[U(frame + _POSITION)] == _OF_OBJECT:
+        if json.byte_at(data, offset) != json.QUOTE:
             return json.BAD, -1
         end, traits = json.string_end(data, offset + 1)
         if end < 0:
@@ -242,15 +247,15 @@ def _next(state: Int64, frame: int, offset: int) -> tuple[int, int]:
         if node >= 0:
             node = _named(state, node, offset + 1, end, traits)
         after = skip_space(data, end + 1)
-        if data[after] != json.COLON:
+        if json.byte_at(data, after) != json.COLON:
             return json.BAD, -1
         after = skip_space(data, after + 1)
         if node >= 0:
             node = _visit(state, node, offset, end + 1, after)
         return after, node
-    stack[frame + _BEGIN] = offset
-    position = stack[frame + _POSITION] + 1
-    stack[frame + _POSITION] = position
+    stack[U(frame + _BEGIN)] = offset
+    position = stack[U(frame + _POSITION)] + 1
+    stack[U(frame + _POSITION)] = position
     if node < 0:
         return offset, -1
     positions, key = int64s(state, TREE.positions), pair(node + 1, position)
@@ -258,7 +263,7 @@ def _next(state: Int64, frame: int, offset: int) -> tuple[int, int]:
     return offset, positions[index + 1] if positions[index] == key else -1
 
 
-@called
+@inlined
 def _named(state: Int64, node: int, start: int, end: int, traits: int) -> int:
     """The node of a name in an object that is at a node; or -1."""
     data = uint8s(state, INPUT.data)
@@ -274,7 +279,7 @@ def _named(state: Int64, node: int, start: int, end: int, traits: int) -> int:
     return -1 if child == state[to.ITSELF] else child
 
 
-@called
+@inlined
 def _visit(state: Int64, node: int, start: int, end: int, value: int) -> int:
     """The node at which a value is read whose name, from start to end, is that of a node; or -1."""
     seen = int64s(state, WORK.seen)
@@ -290,11 +295,11 @@ def _visit(state: Int64, node: int, start: int, end: int, value: int) -> int:
     return node
 
 
-@called
+@inlined
 def _read_scalar(state: Int64, offset: int, node: int) -> int:
     """Read a string, a number or a word that is at a node, or -1; where it ends, or BAD."""
     data = uint8s(state, INPUT.data)
-    byte = np.int64(data[offset])
+    byte = json.byte_at(data, offset)
     if byte == json.QUOTE:
         end, traits = json.string_end(data, offset + 1)
         if end < 0:

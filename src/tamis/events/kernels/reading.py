@@ -11,9 +11,10 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.bits import big_endian
 from tamis.core.kernel.record import int32s, int64s, lay_out, uint8s
-from tamis.core.kernel.table import free_slot, mixed, slot_finder
-from tamis.core.kernel.text import hash_bytes, same_bytes
+from tamis.core.kernel.table import GOLDEN, free_slot, mixed, slot_finder
+from tamis.core.kernel.text import same_bytes
 from tamis.events import model as at
 from tamis.events.kernels import json_text as json
 
@@ -135,9 +136,13 @@ def _is_key(
 ) -> bool:
     parents, starts, written = known
     node, data, start, end = key
-    return parents[number] == node and same_bytes(
-        written, starts[number], starts[number + 1], data, start, end
-    )
+    first, last = starts[U(number)], starts[U(number + 1)]
+    if parents[U(number)] != node or last - first != end - start:
+        return False
+    while first + 8 <= last and big_endian(written, first) == big_endian(data, start):
+        first += 8
+        start += 8
+    return same_bytes(written, first, last, data, start, end)
 
 
 _find_key = slot_finder(_is_key)
@@ -145,13 +150,22 @@ _find_key = slot_finder(_is_key)
 
 @inlined
 def _key_hash(node: int, data: Bytes, start: int, end: int) -> np.uint64:
-    return hash_bytes(data, start, end, mixed(U(node)) | U(1))
+    """A hash of a name inside of a node; by eight bytes: by one at a time it took a fifth of all."""
+    hash, rest = U(node) * GOLDEN, U(end - start)
+    while start + 8 <= end:
+        hash = (hash ^ big_endian(data, start)) * GOLDEN
+        hash ^= hash >> U(32)
+        start += 8
+    while start < end:
+        rest = rest << U(8) | U(data[U(start)])
+        start += 1
+    return mixed(hash ^ rest)
 
 
 @inlined
 def filter_bit(data: Bytes, start: int, end: int) -> int:
     """A bit for names of this length and first byte; for no name, of the quote behind it."""
-    first = np.int64(data[start]) if end > start else 0
+    first = json.byte_at(data, start) if end > start else 0
     return np.int64(1) << ((first + 8 * (end - start)) & 63)
 
 
@@ -164,7 +178,7 @@ def enter_keys(parents: Int32, starts: Int64, keys: Bytes, slots: Int32, filters
         filters[node] |= filter_bit(keys, start, end)
 
 
-@called
+@inlined
 def child_of(state: Int64, node: int, data: Bytes, start: int, end: int) -> int:
     """The node of a name in an object at a node, or -1."""
     known = (
@@ -245,7 +259,7 @@ def _add_plain(state: Int64, node: int, kind: int, value: int) -> None:
             _add_row(state, np.int64(nodes[row + column]), kind, value)
 
 
-@called
+@inlined
 def take_word(state: Int64, node: int, byte: int) -> None:
     """Add a boolean; or that a value is null."""
     if byte != json.NULL:
@@ -256,7 +270,7 @@ def take_word(state: Int64, node: int, byte: int) -> None:
         _add_row(state, name, at.BOOLEAN, 1)
 
 
-@called
+@inlined
 def take_number(
     state: Int64, node: int, start: int, number: tuple[int, np.uint64, int, int]
 ) -> None:
@@ -300,7 +314,7 @@ def _fail_oversized(state: Int64, node: int) -> None:
             fail(state, OVERSIZED, np.int64(nodes[row + column]), 0)
 
 
-@called
+@inlined
 def take_string(state: Int64, node: int, start: int, end: int, traits: int) -> None:
     """Add a string for all attributes that have it."""
     nodes, row = int32s(state, TREE.nodes), node * COLUMNS
@@ -341,7 +355,7 @@ def _add_string(state: Int64, start: int, end: int, traits: int) -> tuple[int, i
     else:
         last = first + end - start
         for place in range(end - start):
-            into[first + place] = data[start + place]
+            into[U(first + place)] = data[U(start + place)]
     starts[number + 1] = last
     state[STRINGS] = number + 1
     return number, last - first
@@ -370,9 +384,9 @@ def _add_lowered(state: Int64, other: int) -> int:
         return 0  # it is read again
     first, seen = starts[number], 0
     for place in range(size):
-        byte = np.int64(into[start + place])
+        byte = json.byte_at(into, start + place)
         seen |= byte
-        into[first + place] = byte + 32 if 65 <= byte <= 90 else byte
+        into[U(first + place)] = byte + 32 if 65 <= byte <= 90 else byte
     if seen >= 128:
         return -1
     starts[number + 1] = first + size
