@@ -3,9 +3,10 @@
 :func:`tamis.compile_events` compiles :class:`EventSubscriptions`, or what makes these, and
 :class:`EventMatcher` is a set of them that changes; docs/events.md teaches what they may say. Start
 with ``model.py``: the filters and events that all engines read. ``checks.py`` says what an event
-may be, ``ndjson.py`` and ``arrow.py`` read events, ``derive.py`` looks into them, and ``encode.py``
-makes arrays of them. Engines find filters by their constraints; ``clauses.py`` keeps those whose
-clauses, for ``not`` and nested alternatives, are true. ``convert.py`` reads rules of others.
+may be, ``derive.py`` looks into mappings, and ``encode.py`` makes arrays of them. ``ndjson.py``
+divides sources into lines, which ``reader.py`` has kernels read, along the tree of ``asked.py``;
+``arrow.py`` reads columns. Engines find filters by their constraints; ``clauses.py`` keeps those
+whose clauses, for ``not`` and nested alternatives, are true. ``convert.py`` reads rules of others.
 """
 
 from typing import TYPE_CHECKING

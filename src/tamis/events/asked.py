@@ -69,19 +69,18 @@ def asked_of(names: Sequence[str], deriver: Deriver) -> Asked:
         conditions[place] = np.array(own, np.int32)
         return len(conditions) - 1
 
-    top: dict[str, int] = {}
-    of_places: dict[Place, int] = {}
-    for number, (parent, part, place) in enumerate(nodes[1:], 1):
-        rows[parent, to.INSIDE] |= to.KEYS if isinstance(part, str) else to.POSITIONS
-        if parent == 0:
-            top[str(part)] = number
-            rows[number, to.AS_IT_IS] = plain.get(str(part), -1)
-        if place is not None:
-            of_places[place] = number
-            for mark, name in place.names.items():
-                rows[number, _COLUMNS[mark]] = numbers[name]
-            if place.conditions:
-                rows[number, to.LIST] = enter_conditions(place)
+    parents = np.array([parent for parent, _, _ in nodes[1:]], np.int64)
+    is_key = np.array([isinstance(part, str) for _, part, _ in nodes[1:]], np.bool_)
+    rows[parents[is_key], to.INSIDE] |= to.KEYS
+    rows[parents[~is_key], to.INSIDE] |= to.POSITIONS
+    top = {str(part): number for number, (parent, part, _) in enumerate(nodes) if parent == 0}
+    rows[list(top.values()), to.AS_IT_IS] = [plain.get(name, -1) for name in top]
+    of_places = {place: number for number, (_, _, place) in enumerate(nodes) if place is not None}
+    for place, number in of_places.items():
+        for mark, name in place.names.items():
+            rows[number, _COLUMNS[mark]] = numbers[name]
+        if place.conditions:
+            rows[number, to.LIST] = enter_conditions(place)
     asked_at = slice(to.LIST + 1)  # but nothing inside
     for number, (name, place) in enumerate(deriver.dotted.items(), len(nodes)):
         rows[number, asked_at] = rows[of_places[place], asked_at]

@@ -31,7 +31,7 @@ from tamis.language.constraints import fold
 _COMPLETED: dict[int, Callable[[str], str | None]] = {to.FOLDED: fold}
 """What attributes are of strings that kernels leave to Python; None: there is nothing."""
 _KEPT_MAX = 1 << 24
-"""A state of more bytes is not used again."""
+"""A state with an array of more items is not used again."""
 _NO_STARTS = np.zeros(0, np.int64)
 
 
@@ -92,7 +92,7 @@ class Reader:
         state.register(to.INPUT, to.Input(np.frombuffer(data, np.uint8), starts, ends))
         state.run(read_lines if elements is None else read_elements)
         found = _Found(words, state.arrays)
-        if state.memory_usage() <= _KEPT_MAX:
+        if max(map(len, state.arrays)) <= _KEPT_MAX:
             self._idle.append(state)
         return found
 

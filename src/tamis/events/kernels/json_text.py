@@ -88,11 +88,14 @@ def string_end(data: Bytes, offset: int) -> tuple[int, int]:
 @called
 def _character_size(data: Bytes, offset: int) -> int:
     """The bytes of what is no plain character of a string; 0 where it cannot be in one."""
-    first, second = byte_at(data, offset), byte_at(data, offset + 1)
+    first = byte_at(data, offset)
     if first == BACKSLASH:
         size, _ = escape_at(data, offset)
         return size
-    if first < 0xC2 or first > 0xF4 or not 0x80 <= second <= 0xBF:
+    if first < 0xC2 or first > 0xF4:  # or it is the last newline
+        return 0
+    second = byte_at(data, offset + 1)
+    if not 0x80 <= second <= 0xBF:
         return 0
     if first < 0xE0:
         return 2
