@@ -92,7 +92,7 @@ class Reader:
         state.register(to.INPUT, to.Input(np.frombuffer(data, np.uint8), starts, ends))
         state.run(read_lines if elements is None else read_elements)
         found = _Found(words, state.arrays)
-        if max(map(len, state.arrays)) <= _KEPT_MAX:
+        if max(array.size for array in state.arrays) <= _KEPT_MAX:
             self._idle.append(state)
         return found
 
@@ -106,9 +106,14 @@ class Reader:
         together = (("event_starts", "lines"), ("names", "kinds", "values"))
         state = State(to.STATE_SIZE, to.WORK, work, together)
         state.register(to.TREE, asked.tree)
-        words = state.words
-        words[to.BYTES_MAX], words[to.NAMES_MAX] = limits.event_bytes, limits.event_attributes
-        words[to.STRING_MAX], words[to.EVERY] = limits.event_string_bytes, asked.every
+        bounds = {
+            to.BYTES_MAX: limits.event_bytes,
+            to.NAMES_MAX: limits.event_attributes,
+            to.STRING_MAX: limits.event_string_bytes,
+        }
+        for word, limit in bounds.items():
+            state.words[word] = min(limit, at.INT64_MAX)
+        state.words[to.EVERY] = asked.every
         return state
 
     def _completed(self, found: _Found, data: bytes, texts: list[bytes]) -> EventBatch:
@@ -130,10 +135,11 @@ class Reader:
             if len(rows) and not texts:
                 self._match_elements(place, rows, found, data, errors)
         if others:
+            events = list(others)
             batch = self._events(others.values())
-            found.add_batch(np.array(list(others)), batch)
-            errors |= {list(others)[number]: error for number, error in batch.errors.items()}
-        return found.batch(errors)
+            found.add_batch(np.array(events), batch)
+            errors |= {events[number]: error for number, error in batch.errors.items()}
+        return found.batch(dict(sorted(errors.items())))
 
     def _look_again(
         self,

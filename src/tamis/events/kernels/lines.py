@@ -66,6 +66,8 @@ def read_elements(state: Int64) -> int:
             _read_event(state, offset)
         elif json.byte_at(data, offset) != json.OPEN_LIST:
             _read_value(state, offset, state[to.ITSELF])
+        if state[to.REASON] == to.MAY_BE_INFINITE:
+            state[to.REASON] = 0  # the line was looked at
         if not _end(state, offset, ends[state[to.NEXT]]):
             return state[to.FULL]
         state[to.NEXT] += 1
