@@ -13,9 +13,9 @@ from tamis.events.derive import Deriver, Place
 from tamis.events.kernels import reading as to
 from tamis.events.kernels.reading import enter_keys
 from tamis.events.model import packed
-from tamis.language.attributes import FOLDED, ITSELF, NULL, PATH, attribute_of
+from tamis.language.attributes import ADDRESS, FOLDED, ITSELF, NULL, PATH, attribute_of
 
-_COLUMNS = {PATH: to.AS_IT_IS, FOLDED: to.FOLDED, NULL: to.NULL}
+_COLUMNS = {PATH: to.AS_IT_IS, FOLDED: to.FOLDED, ADDRESS: to.ADDRESS, NULL: to.NULL}
 """The column of nodes for the attribute that has a mark."""
 _POSITION_MAX = 1 << 31
 """A list of so many items is longer than any line."""

@@ -7,9 +7,13 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tamis.core.arrays import Int64, distinct, flat_indices
 from tamis.core.errors import EventError, EventLimitError
 from tamis.core.limits import Limits
 from tamis.events.checks import plain_value
+from tamis.events.model import EventBatch
 from tamis.language.attributes import (
     ADDRESS,
     ELEMENTS,
@@ -207,6 +211,8 @@ class Deriver:
             found.append(own)
         for place, listed in elements.values():
             self._match_elements(place, listed, found, errors)
+        for number in errors:
+            found[number] = {}
         return found
 
     def _match_elements(
@@ -216,16 +222,33 @@ class Deriver:
         found: list[dict[str, Any]],
         errors: dict[int, EventError],
     ) -> None:
-        each = (as_event(value) for _, value in listed)
+        batch = place.of_elements.encoder.events(as_event(value) for _, value in listed)
+        events = np.array([number for number, _ in listed], np.int64)
+        owners, conditions = conditions_of(place, batch, events, errors)
         names = list(place.conditions.values())
-        for (number, _), match in zip(listed, place.of_elements.match_many(each), strict=True):
-            if match.error is not None:
-                message = f"in an element of {print_name(path_name(place.path))}: "
-                error = type(match.error)(message + match.error.message)
-                errors.setdefault(number, error)
-                found[number] = {}
-            elif number not in errors:
-                found[number].update((names[index], True) for index in match.indices.tolist())
+        for event, condition in zip(owners.tolist(), conditions.tolist(), strict=True):
+            found[event][names[condition]] = True
+
+
+def conditions_of(
+    place: Place, batch: EventBatch, events: Int64, errors: dict[int, EventError]
+) -> tuple[Int64, Int64]:
+    """Which conditions of a place hold: events, and the numbers of conditions, each pair once.
+
+    Args:
+        batch: elements, of the events of these numbers.
+        errors: of events; gets those of elements.
+    """
+    for number, error in batch.errors.items():
+        message = f"in an element of {print_name(path_name(place.path))}: {error.message}"
+        errors.setdefault(int(events[number]), type(error)(message))
+    matches = place.of_elements.program.match(batch, "subscription")
+    sets = matches.set_ids.astype(np.int64)
+    firsts, sizes = matches.set_starts[sets], matches.set_starts[sets + 1] - matches.set_starts[sets]
+    owners = np.repeat(np.repeat(events, np.diff(matches.document_starts)), sizes)
+    count = len(place.conditions)
+    pairs = distinct(owners * count + matches.members[flat_indices(firsts, sizes)])
+    return pairs // count, pairs % count
 
 
 class _Reader:

@@ -13,22 +13,25 @@ from typing import Any
 import numpy as np
 import orjson
 
-from tamis.core.arrays import Bytes, Int32, Int64, distinct, flat_indices, freeze, starts_of
+from tamis.core.arrays import Bytes, Int32, Int64, freeze, starts_of
 from tamis.core.errors import EventError, EventLimitError
 from tamis.core.kernel.state import State, zeros
 from tamis.core.limits import Limits
 from tamis.events import model as at
 from tamis.events.asked import Asked, asked_of
 from tamis.events.checks import duplicate, of_no_kind, oversized, string_too_long, too_many
-from tamis.events.derive import Deriver, Place, as_event
+from tamis.events.derive import Deriver, Place, conditions_of
 from tamis.events.kernels import reading as to
 from tamis.events.kernels.lines import STACK_SIZE, read_elements, read_lines
 from tamis.events.model import EventBatch
 from tamis.events.ndjson import read_line, too_long
-from tamis.language.attributes import path_name, print_name
 from tamis.language.constraints import fold
+from tamis.language.networks import address_bits
 
-_COMPLETED: dict[int, Callable[[str], str | None]] = {to.FOLDED: fold}
+_COMPLETED: dict[int, Callable[[str], str | None]] = {
+    to.FOLDED: fold,
+    to.ADDRESS: address_bits,
+}
 """What attributes are of strings that kernels leave to Python; None: there is nothing."""
 _KEPT_MAX = 1 << 24
 """A state with an array of more items is not used again."""
@@ -64,8 +67,7 @@ class Reader:
         found = self._run(data, None)
         lines = found.lines + first_line
         freeze(lines)
-        texts = data.split(b"\n") if self._deriver.has_tests else []
-        batch = self._completed(found, data, [texts[line] for line in found.lines if texts])
+        batch = self._completed(found, data)
         errors = {
             event: type(error)(error.message, int(lines[event]))
             for event, error in batch.errors.items()
@@ -74,10 +76,7 @@ class Reader:
 
     def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
         """Elements of lists, as events; the lines around them were read without an error."""
-        texts: list[bytes] = []
-        if self._deriver.has_tests:
-            texts = [data[start:end] for start, end in zip(starts, ends, strict=True)]
-        return self._completed(self._run(data, (starts, ends)), data, texts)
+        return self._completed(self._run(data, (starts, ends)), data)
 
     def _run(self, data: bytes, elements: tuple[Int64, Int64] | None) -> _Found:
         """Have a kernel read lines, or elements, with a state that no other thread has."""
@@ -116,23 +115,16 @@ class Reader:
         state.words[to.EVERY] = asked.every
         return state
 
-    def _completed(self, found: _Found, data: bytes, texts: list[bytes]) -> EventBatch:
-        """What kernels found, with what Python has to add; or some texts, read by Python."""
+    def _completed(self, found: _Found, data: bytes) -> EventBatch:
+        """What kernels found, with what Python has to add."""
         errors: dict[int, EventError] = {}
         others: dict[int, Any] = {}
         for event, *odd, start, end in found.odd.tolist():
             self._look_again(event, odd, data[start:end], data, errors, others)
-        if texts:  # strings are tested by Python
-            others = {
-                event: as_event(orjson.loads(text))
-                for event, text in enumerate(texts)
-                if event not in errors
-            }
-            found.names[:] = -1
         self._complete_late(found, data)
         for number, place in enumerate(self._asked.conditions):
             rows = found.slices[found.slices[:, 0] == number]
-            if len(rows) and not texts:
+            if len(rows):
                 self._match_elements(place, rows, found, data, errors)
         if others:
             events = list(others)
@@ -197,22 +189,12 @@ class Reader:
         self, place: Place, rows: Int64, found: _Found, data: bytes, errors: dict[int, EventError]
     ) -> None:
         """Add an attribute for each condition that holds of an element of an event."""
-        matcher = place.of_elements
         _, events, starts, ends = (column.copy() for column in rows.T)
-        batch = matcher.encoder.elements(data, starts, ends)
-        for number, error in batch.errors.items():
-            message = f"in an element of {print_name(path_name(place.path))}: {error.message}"
-            errors.setdefault(int(events[number]), type(error)(message))
-        matches = matcher.program.match(batch, "subscription")
-        sets, owners = matches.set_ids, np.repeat(events, np.diff(matches.document_starts))
-        firsts = matches.set_starts[sets]
-        sizes = matches.set_starts[sets.astype(np.int64) + 1] - firsts
-        conditions = matches.members[flat_indices(firsts, sizes)]
-        count = len(place.conditions)
-        pairs = distinct((np.repeat(owners, sizes) * count + conditions).astype(np.int64))
+        batch = place.of_elements.encoder.elements(data, starts, ends)
+        owners, conditions = conditions_of(place, batch, events, errors)
         numbers = self._asked.conditions[place]
-        kinds = np.full(len(pairs), at.BOOLEAN, np.uint8)
-        found.add(pairs // count, numbers[pairs % count], kinds, np.ones(len(pairs), np.int64))
+        kinds = np.full(len(owners), at.BOOLEAN, np.uint8)
+        found.add(owners, numbers[conditions], kinds, np.ones(len(owners), np.int64))
 
 
 class _Found:
