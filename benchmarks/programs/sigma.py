@@ -1,9 +1,9 @@
 """Public Sigma rules on made-up process events: Tamis beside a plain evaluation in Python.
 
-    python -m benchmarks.programs.sigma lines|dicts|plain RULES
+    python -m benchmarks.programs.sigma lines|dicts|plain few|many RULES
 
-RULES is a file of rules as lines of JSON. The backend of pySigma converts them. Events are drawn
-from the rules' own values, so that some match. ``plain`` is what pySigma's parsed conditions say,
+RULES is a file of rules as lines of JSON. The backend of pySigma converts them. A tenth of
+the values of events are drawn from the rules' own, or all are; others are ordinary. ``plain`` is what pySigma's parsed conditions say,
 evaluated rule by rule, with lowercase strings made once an event: what one would write in Python.
 """
 
@@ -26,7 +26,10 @@ Event = dict[str, Any]
 Truth = Callable[[Event, Event], bool]
 """Of an event, and the same with lowercase strings."""
 LIMITS = tamis.Limits(subscription_predicates=10_000, subscription_filters=10_000)
+SHARES = {"few": 0.1, "many": 1.0}
 EVENTS, BYTES, TURNS = 1_000, 729, 5
+_PARTS = re.compile(r'(\w+) (?:=|like) i"\*?((?:[^"*?\\]|\\\\){3,60})')
+_ORDINARY = ("", "C:\\Windows\\explorer", "C:\\Users\\ann\\report.docx", "ACME\\ann", "Medium", "x --port 8080 -v")
 FIELDS = (
     "Image ParentImage CommandLine ParentCommandLine OriginalFileName Description Product Company "
     "User IntegrityLevel CurrentDirectory Hashes LogonId TargetFilename DestinationHostname"
@@ -34,12 +37,12 @@ FIELDS = (
 
 
 def main() -> None:
-    way, path = sys.argv[1:]
+    way, share, path = sys.argv[1:]
     phases = Phases()
     load("sigma.rule", phases)
     sys.path.insert(0, str(Path(__file__).parents[2] / "packages" / "pysigma-backend-tamis"))
     rules = dict(_rules(Path(path)))
-    events = list(_events(rules))
+    events = list(_events(rules, SHARES[share]))
     lines = b"".join(json.dumps(event).encode() + b"\n" for event in events)
     with phases("compile"):
         match = _plain(rules, events) if way == "plain" else _tamis(rules, events, lines, way)
@@ -76,18 +79,17 @@ def _rules(path: Path) -> Iterator[tuple[str, tuple[str, Any]]]:
         yield given["id"], (expression, rule.detection.parsed_condition[0].parsed)
 
 
-def _events(rules: dict[str, Any]) -> Iterator[Event]:
+def _events(rules: dict[str, Any], share: float) -> Iterator[Event]:
     draw = random.Random(1)
-    parts = re.findall(r'(\w+) (?:=|like) i"([^"*?\\]{3,60})', " ".join(e for e, _ in rules.values()))
-    parts += re.findall(r'(\w+) like i"\*((?:[^"*?\\]|\\\\){3,60})', " ".join(e for e, _ in rules.values()))
+    written = " ".join(expression for expression, _ in rules.values())
     of_field: dict[str, list[str]] = {}
-    for field, text in parts:
+    for field, text in _PARTS.findall(written):
         of_field.setdefault(field, []).append(text.replace("\\\\", "\\"))
     for number in range(EVENTS):
         event: Event = {"EventID": draw.choice([1, 3, 11, 4688]), "ProcessId": number}
         for field in FIELDS:
-            words = draw.choices(of_field.get(field) or ["C:\\Windows\\System32"], k=1)
-            event[field] = f"{'C:' * draw.randrange(2)}{''.join(words)}"
+            is_own = field in of_field and draw.random() < share
+            event[field] = f"{draw.choice(_ORDINARY)}{draw.choice(of_field[field]) if is_own else ''}"
         missing = BYTES - len(json.dumps(event)) - len(', "Details": ""')
         event["Details"] = "".join(draw.choices("abcdef 0123456789", k=max(missing, 0)))
         yield event
@@ -119,11 +121,13 @@ def _plain(rules: dict[str, Any], events: list[Event]) -> Callable[[], list[list
 
 def _truth(condition: Any) -> Truth:
     from sigma import conditions as c  # noqa: PLC0415
+    from sigma import types as t  # noqa: PLC0415
 
     if isinstance(condition, c.ConditionFieldEqualsValueExpression):
         return _of_field(condition.field, condition.value)
     if isinstance(condition, c.ConditionValueExpression):
-        one = _of_value(condition.value)
+        value = condition.value  # a part of some value
+        one = _of_string(value, False, "*") if isinstance(value, t.SigmaString) else _of_value(value)
         return lambda event, lower: any(one(event[k], lower[k], event) for k in event)
     parts = [_truth(part) for part in condition.args]
     if isinstance(condition, c.ConditionNOT):
@@ -159,6 +163,9 @@ def _of_value(value: Any) -> Callable[[Any, Any, Event], bool]:
         return lambda own, lower, event: isinstance(own, str) and search(own) is not None
     if isinstance(value, t.SigmaCIDRExpression):
         return lambda own, lower, event: _is_in(own, value.network)
+    if isinstance(value, t.SigmaExpansion):
+        inner = [_of_value(each) for each in value.values]
+        return lambda own, lower, event: any(one(own, lower, event) for one in inner)
     if isinstance(value, t.SigmaFieldReference):
         return lambda own, lower, event: lower == str(event.get(value.field)).lower()
     order = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[value.op.value]
@@ -173,11 +180,14 @@ def _is_in(own: object, network: Any) -> bool:
         return False
 
 
-def _of_string(value: Any, is_cased: bool) -> Callable[[Any, Any, Event], bool]:
+def _of_string(
+    value: Any, is_cased: bool, around: str = ""
+) -> Callable[[Any, Any, Event], bool]:
     """A string with wildcards; parts of strings are looked for as Python does it best."""
     parts = [part if is_cased else part.lower() for part in value.s if isinstance(part, str)]
     stars = {"WILDCARD_MULTI": "*", "WILDCARD_SINGLE": "?"}
-    shape = "".join("s" if isinstance(part, str) else stars[part.name] for part in value.s)
+    inner = "".join("s" if isinstance(part, str) else stars[part.name] for part in value.s)
+    shape = f"{around}{inner}{around}"
     text = "".join(parts)
     tests: dict[str, Callable[[str], bool]] = {
         "": lambda own: not own,

@@ -116,6 +116,13 @@ def test_many_patterns_of_one_attribute() -> None:
         assert list(found) == [n for n, regex in enumerate(regexes) if re.search(regex, text)]
 
 
+def test_a_part_of_a_pattern_that_another_filter_asks_for() -> None:
+    """The string is one, or an engine would find one of the two filters."""
+    matcher = tamis.compile_events({"part": 'a contains "xyz"', "like": 'a like "*xyz*|*q*"'})
+    assert list(matcher.match({"a": "xyz"})) == ["part"]
+    assert list(matcher.match({"a": "xyz|q"})) == ["part", "like"]
+
+
 def test_sets_are_joined_saved_and_changed(tmp_path: Any) -> None:
     live = tamis.EventMatcher.open(tmp_path / "set")
     live.add_many({n: f'k = {n % 9} and (a matches r"x{n}\\b" or b > field(c))' for n in range(200)})

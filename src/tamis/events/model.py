@@ -78,7 +78,7 @@ class FilterTable(NamedTuple):
     list_kinds: Bytes  # in a list all are numbers, or all are strings, or booleans
     list_values: Int64
     string_starts: Int64  # [s + 1]; string i is string_bytes[string_starts[i]:string_starts[i + 1]]
-    string_bytes: Bytes
+    string_bytes: Bytes  # no string is there twice
     subscriptions: Int32  # [f]; the subscription that each filter is of; they ascend
     interfaces: Int32  # [subscriptions]; the interface of each
     interface_count: int
@@ -101,10 +101,10 @@ class FilterTable(NamedTuple):
         """Which constraints are residual."""
         return (self.operators >= LIKE) | (self.kinds == FIELD)
 
-    def string(self, number: int) -> str:
-        """A string, by its number."""
+    def bytes_of(self, number: int) -> bytes:
+        """A string in UTF-8, by its number."""
         start, end = self.string_starts[number : number + 2].tolist()
-        return self.string_bytes[start:end].tobytes().decode()
+        return self.string_bytes[start:end].tobytes()
 
     def frozen(self) -> FilterTable:
         """The same, its arrays made read-only."""
@@ -400,6 +400,8 @@ def _table_invariants(table: FilterTable) -> Iterator[_Invariant]:
     yield _leads("starts", table.starts, values)
     yield _leads("list_starts", table.list_starts, table.list_values)
     yield _leads("string_starts", table.string_starts, table.string_bytes)
+    strings = {table.bytes_of(number) for number in range(len(table.string_starts) - 1)}
+    yield len(strings) == len(table.string_starts) - 1, "string_starts", "has a string twice"
     yield len(table.list_kinds) == len(table.list_values), "list_kinds", "is of another length"
     yield _counts("constraint_names", table.constraint_names, len(names))
     yield _counts("operators", operators, len(OPERATORS))

@@ -86,7 +86,7 @@ def _pattern(table: FilterTable, key: Sequence[int]) -> Pattern | None:
     if operator < model.LIKE:
         return None
     is_folded = table.names[name][:1] == FOLDED
-    return pattern_of(model.OPERATORS[operator], table.string(value), is_folded)
+    return pattern_of(model.OPERATORS[operator], table.bytes_of(value).decode(), is_folded)
 
 
 def _indexed(
@@ -97,18 +97,20 @@ def _indexed(
     residual: Sequence[tuple[Sequence[int], Pattern | None]],
 ) -> FilterTable:
     """See ``Residue``; the constraints of some rows are residual, of these numbers."""
-    first, texts = len(table.string_starts) - 1, dict[str, int]()
+    count = len(table.string_starts) - 1
+    strings = {table.bytes_of(number): number for number in range(count)}
     implied: list[tuple[int, int, int, int]] = []
     counts = []
     for (name, _, _, other), pattern in residual:
         before = len(implied)
         if pattern is None:
             implied.append((other, model.EXISTS, 0, 0))
-        for operator, text in () if pattern is None else pattern.literals:
-            value = first + texts.setdefault(text, len(texts))
-            implied.append((name, model.OPERATORS.index(operator), model.STRING, value))
-        if pattern is None or len(implied) == before:
+        if pattern is None or not pattern.literals:
             implied.append((name, model.EXISTS, 0, 0))
+        else:  # the longest one: what few strings have, and each more is looked for in all
+            operator, text = max(pattern.literals, key=lambda literal: len(literal[1]))
+            value = strings.setdefault(text.encode(), len(strings))
+            implied.append((name, model.OPERATORS.index(operator), model.STRING, value))
         counts.append(len(implied) - before)
     sizes = np.ones(len(every), np.int64)
     sizes[rows] = np.array(counts, np.int64)[numbers]
@@ -116,7 +118,7 @@ def _indexed(
     every = np.repeat(every, sizes, axis=0)
     of_rows = flat_indices(starts_of(counts)[numbers], sizes[rows])
     every[is_residual] = np.array(implied, np.int64).reshape(-1, 4)[of_rows]
-    starts, data = packed_strings(map(str.encode, texts))
+    starts, data = packed_strings(list(strings)[count:])
     own = np.arange(table.conditions, dtype=np.int32)
     return table._replace(
         starts=starts_of(sizes)[table.starts],

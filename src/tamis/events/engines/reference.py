@@ -161,7 +161,7 @@ def constraint_of(table: FilterTable, number: int) -> Constraint:
     if int(table.kinds[number]) == at.FIELD:
         kind, constant = None, int(table.values[number])
     elif code >= at.LIKE:
-        text = table.string(int(table.values[number]))
+        text = table.bytes_of(int(table.values[number])).decode()
         kind = bytes
         constant = pattern_of(at.OPERATORS[code], text, table.names[name][:1] == FOLDED)
     elif code == at.IN:
