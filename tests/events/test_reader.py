@@ -104,7 +104,7 @@ def expected(encoder: Encoder, lines: list[bytes]) -> Iterator[dict[str, Any] | 
         if not isinstance(found, Pairs) or has_duplicate(found, names):
             yield None
             continue
-        (event,) = decoded(encoder.events([plain(found)]), names)
+        (event,) = decoded(encoder.plain_events([plain(found)]), names)
         yield None if isinstance(event, str) else event
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Container, Mapping, Sequence, Set
 from datetime import date, time, timedelta
+from enum import Enum
 from numbers import Number
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import numpy as np
 
@@ -48,7 +50,7 @@ class Part(NamedTuple):
 def checked(event: object, names: Container[str], limits: Limits) -> dict[str, Any]:
     """An event whose values of these names are plain: itself, or a copy.
 
-    NumPy's scalars, and instances of subclasses of the plain types, become plain. Other names may
+    NumPy's scalars, instances of subclasses of the plain types, enumerations and UUIDs become plain. Other names may
     have any value. Raises an ``EventError`` for what is no event, or is beyond a limit.
 
     >>> checked({"a": np.int64(7), "b": "x", "c": [1]}, ["a", "b"], Limits())
@@ -168,6 +170,10 @@ def _plain(name: str, value: Any, string_max: int) -> Value:
         return int(value)
     if isinstance(value, float | np.float16 | np.float32):
         return float(value)
+    if isinstance(value, Enum):  # it and UUIDs as the JSON library has them
+        return _plain(name, value.value, string_max)
+    if isinstance(value, UUID):
+        return str(value)
     raise of_no_kind(name, value)
 
 

@@ -222,7 +222,7 @@ class Deriver:
         found: list[dict[str, Any]],
         errors: dict[int, EventError],
     ) -> None:
-        batch = place.of_elements.encoder.events(as_event(value) for _, value in listed)
+        batch = place.of_elements.encoder.plain_events(as_event(value) for _, value in listed)
         events = np.array([number for number, _ in listed], np.int64)
         owners, conditions = conditions_of(place, batch, events, errors)
         names = list(place.conditions.values())

@@ -60,10 +60,18 @@ class Encoder:
         self._deriver = Deriver(self.names, limits)
         self._derives = bool(self._deriver)
         self._read = {*self._numbers, *self._deriver.single}
-        self._reader = Reader(self.names, self._deriver, limits, self.events)
+        self._reader = Reader(self.names, self._deriver, limits, self.plain_events)
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
-        """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them."""
+        """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them.
+
+        They are written as lines, which kernels read: that takes less than to look at each value.
+        """
+        given = list(events)
+        return self._reader.events(given) if len(given) > 1 else self.plain_events(given)
+
+    def plain_events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
+        """Encode mappings as they are, with whatever values."""
         plain: list[dict[str, Any]] = []
         errors: dict[int, EventError] = {}
         for number, event in enumerate(events):

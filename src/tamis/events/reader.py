@@ -6,6 +6,7 @@ what is rare: it says what is wrong, and completes values that kernels leave *la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -74,6 +75,15 @@ class Reader:
         }
         return batch._replace(errors=errors), lines
 
+    def events(self, events: Sequence[Mapping[str, Any]]) -> EventBatch:
+        """Events of Python's. Those that are no JSON, or are in error, are encoded as they are."""
+        lines = list(map(_line, events))
+        others = {number: events[number] for number, line in enumerate(lines) if line is None}
+        data = b"".join(b"{}\n" if line is None else line for line in lines)
+        found = self._run(data, None)
+        others |= {event: events[event] for event in found.odd[:, 0].tolist()}
+        return self._completed(found, data, others)
+
     def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
         """Elements of lists, as events; the lines around them were read without an error."""
         return self._completed(self._run(data, (starts, ends)), data)
@@ -115,12 +125,15 @@ class Reader:
         state.words[to.EVERY] = asked.every
         return state
 
-    def _completed(self, found: _Found, data: bytes) -> EventBatch:
-        """What kernels found, with what Python has to add."""
+    def _completed(
+        self, found: _Found, data: bytes, others: dict[int, Any] | None = None
+    ) -> EventBatch:
+        """What kernels found, with what Python has to add; ``others`` are events that it has."""
         errors: dict[int, EventError] = {}
-        others: dict[int, Any] = {}
-        for event, *odd, start, end in found.odd.tolist():
-            self._look_again(event, odd, data[start:end], data, errors, others)
+        if others is None:
+            others = {}
+            for event, *odd, start, end in found.odd.tolist():
+                self._look_again(event, odd, data[start:end], data, errors, others)
         self._complete_late(found, data)
         for number, place in enumerate(self._asked.conditions):
             rows = found.slices[found.slices[:, 0] == number]
@@ -195,6 +208,39 @@ class Reader:
         numbers = self._asked.conditions[place]
         kinds = np.full(len(owners), at.BOOLEAN, np.uint8)
         found.add(owners, numbers[conditions], kinds, np.ones(len(owners), np.int64))
+
+
+_OPTIONS = (
+    orjson.OPT_APPEND_NEWLINE
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
+
+
+def _line(event: object) -> bytes | None:
+    """A dict as a line of JSON, if that has the same values."""
+    if type(event) is not dict:
+        return None
+    try:
+        line = orjson.dumps(event, option=_OPTIONS)
+    except orjson.JSONEncodeError:
+        return None
+    return None if b"null" in line and _has_odd_floats(event) else line
+
+
+def _has_odd_floats(event: dict[str, Any]) -> bool:
+    """Whether there is a float that JSON has not: the library writes null."""
+    left: list[Any] = [event]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list | tuple):
+            left += value
+        elif isinstance(value, float) and not math.isfinite(value):
+            return True
+    return False
 
 
 class _Found:
