@@ -190,13 +190,16 @@ def load(path: Path) -> Experiment:
 def _experiment(name: str, table: dict[str, Any]) -> Experiment:
     _known(
         table,
-        "about measure baseline repetitions cores timeout_s programs workloads sweeps",
+        "about measure baseline repetitions cores timeout_s target programs workloads sweeps",
         "the file",
     )
     for key in ("about", "measure", "programs"):
         if not table.get(key):
             raise DeclarationError(f"{key} is missing")
-    workloads = [_workload(key, value) for key, value in table.get("workloads", {}).items()]
+    every = {"target": table.get("target", [])}
+    workloads = [
+        _workload(key, {**every, **value}) for key, value in table.get("workloads", {}).items()
+    ]
     for key, value in table.get("sweeps", {}).items():
         workloads += _sweep(key, value)
     if not workloads:

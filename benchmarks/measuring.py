@@ -71,6 +71,7 @@ def _repetition(
         result.sizes.append(size)
     places = {
         "workload": workload.name,
+        "repetition": str(repetition),
         "data": str(data),
         "documents": os.path.join(folder, "documents"),
         "warmup": os.path.join(folder, "warmup"),

@@ -32,6 +32,7 @@ def test_all_experiments_can_be_read() -> None:
         "events-figures",
         "events-parallel",
         "events-rivals",
+        "events-shapes",
         "events-system",
         "generators",
         "gpu-ablations",
