@@ -19,7 +19,7 @@ from benchmarks.programs.event_shapes import Batch, Compiled, Found, Json, at, n
 from benchmarks.programs.protocol import Phases, load
 
 
-class Test(NamedTuple):
+class Condition(NamedTuple):
     """What is asked of a field, and of which constants.
 
     ``text`` has a head, a tail and what is between, any of which may be empty.
@@ -36,34 +36,34 @@ class Test(NamedTuple):
         return len(head), len(tail), bool(between)
 
 
-def tests(rule: Json) -> list[Test]:
+def conditions(rule: Json) -> list[Condition]:
     """What a rule consists of.
 
-    >>> tests({"a": [{"wildcard": "x*yz"}]})
-    [Test(path='a', form='text', constants=('x', 'yz', ''))]
+    >>> conditions({"a": [{"wildcard": "x*yz"}]})
+    [Condition(path='a', form='text', constants=('x', 'yz', ''))]
     """
     found = []
     for path, (asked,) in rule.items():
         ((kind, value),) = asked.items() if isinstance(asked, dict) else [("=", asked)]
         if kind == "numeric":
-            found.append(Test(path, kind, (value[1], value[3])))
+            found.append(Condition(path, kind, (value[1], value[3])))
         elif kind in ("prefix", "wildcard"):
             head, *between, tail = value.split("*") if kind == "wildcard" else (value, "")
-            found.append(Test(path, "text", (head, tail, "".join(between))))
+            found.append(Condition(path, "text", (head, tail, "".join(between))))
         else:
-            found.append(Test(path, kind, (value,) if kind == "=" else tuple(value)))
+            found.append(Condition(path, kind, (value,) if kind == "=" else tuple(value)))
     return found
 
 
 class Table(NamedTuple):
-    """Rules that ask the same of the same fields, of which ``tests`` are those of one.
+    """Rules that ask the same of the same fields, of which ``conditions`` are those of one.
 
     Attributes:
         columns: the rules' numbers, then their constants, by name.
-        names: of the columns of constants, by test.
+        names: of the columns of constants, by condition.
     """
 
-    tests: list[Test]
+    conditions: list[Condition]
     columns: dict[str, list[Any]]
     names: list[list[str]]
 
@@ -71,9 +71,9 @@ class Table(NamedTuple):
 def tables(rules: list[Json]) -> tuple[list[Table], dict[str, bool]]:
     """Rules as tables; and the fields that they ask for: whether they are numbers."""
     rows: dict[object, list[tuple[Any, ...]]] = {}
-    first: dict[object, list[Test]] = {}
+    first: dict[object, list[Condition]] = {}
     for number, rule in enumerate(rules):
-        parts = tests(rule)
+        parts = conditions(rule)
         key = tuple((part.path, part.form, part.lengths) for part in parts)
         first.setdefault(key, parts)
         rows.setdefault(key, []).append((number, *(c for part in parts for c in part.constants)))
@@ -97,8 +97,8 @@ def duckdb(rules: list[Json], phases: Phases) -> Compiled:
         for number, table in enumerate(found):
             unnested = ", ".join(f"unnest(${name}) {name}" for name in table.columns)
             connection.execute(f"create table r{number} as select {unnested}", table.columns)
-            pairs = zip(table.tests, table.names, strict=True)
-            terms = " and ".join(_in_sql(test, *names) for test, names in pairs)
+            pairs = zip(table.conditions, table.names, strict=True)
+            terms = " and ".join(_in_sql(asked, *names) for asked, names in pairs)
             queries.append(f"select n, c0 from e join r{number} on {terms}")
         tree = nested({path: "double" if fields[path] else "varchar" for path in fields})
         types = {name: _sql_type(inner) for name, inner in tree.items()}
@@ -122,13 +122,13 @@ def _sql_type(tree: Any) -> str:
     return f"struct({', '.join(f'{name} {_sql_type(inner)}' for name, inner in tree.items())})"
 
 
-def _in_sql(test: Test, first: str, second: str = "", third: str = "") -> str:
-    field, (head, tail, is_between) = f'"{test.path}"', test.lengths
-    if test.form == "=":
+def _in_sql(asked: Condition, first: str, second: str = "", third: str = "") -> str:
+    field, (head, tail, is_between) = f'"{asked.path}"', asked.lengths
+    if asked.form == "=":
         return f"{field} = {first}"
-    if test.form == "anything-but":
+    if asked.form == "anything-but":
         return f"{field} is distinct from {first} and {field} is distinct from {second}"
-    if test.form == "numeric":
+    if asked.form == "numeric":
         return f"{field} >= {first} and {field} < {second}"
     middle = f"{field}[{head + 1}:length({field}) - {tail}]" if head + tail else field
     terms = {
@@ -174,23 +174,23 @@ def _join(pl: Any, table: Table) -> Callable[[Any], Any]:
     """How events are joined with a table of rules."""
     equal: list[tuple[Any, Any]] = []
     others: list[Any] = []
-    for test, names in zip(table.tests, table.names, strict=True):
-        field, given = pl.col(test.path), [pl.col(name) for name in names]
-        if test.form == "=":
+    for asked, names in zip(table.conditions, table.names, strict=True):
+        field, given = pl.col(asked.path), [pl.col(name) for name in names]
+        if asked.form == "=":
             equal.append((field, given[0]))
-        elif test.form == "anything-but":
+        elif asked.form == "anything-but":
             others += [field.ne_missing(each) for each in given]
-        elif test.form == "numeric":
+        elif asked.form == "numeric":
             others += [field >= given[0], field < given[1]]
         else:
-            head, tail, is_between = test.lengths
+            head, tail, is_between = asked.lengths
             length = field.str.len_chars().cast(pl.Int64)
             middle = field.str.slice(head, length - (head + tail)) if head + tail else field
             equal += [(field.str.head(head), given[0])] if head else []
             equal += [(field.str.tail(tail), given[1])] if tail else []
             others += [length >= head + tail] if head and tail else []
             others += [middle.str.contains(given[2], literal=True)] if is_between else []
-    rules, has_range = pl.LazyFrame(table.columns), table.tests[0].form == "numeric"
+    rules, has_range = pl.LazyFrame(table.columns), table.conditions[0].form == "numeric"
 
     def join(events: Any) -> Any:
         if has_range:
@@ -210,7 +210,9 @@ def cel(rules: list[Json], phases: Phases) -> Compiled:
     module = load("cel", phases)
     with phases("compile"):
         fields = {path: f"f{number}" for number, path in enumerate(tables(rules)[1])}
-        texts = [" && ".join(_in_cel(fields[t.path], t) for t in tests(rule)) for rule in rules]
+        texts = [
+            " && ".join(_in_cel(fields[t.path], t) for t in conditions(rule)) for rule in rules
+        ]
         programs = [module.compile(text).execute for text in texts]
 
     def match(batch: Batch) -> Found:
@@ -224,17 +226,17 @@ def cel(rules: list[Json], phases: Phases) -> Compiled:
     return match, f"common-expression-language {version('common-expression-language')}"
 
 
-def _in_cel(field: str, test: Test) -> str:
-    is_number = test.form == "numeric"
-    given = [json.dumps(float(each) if is_number else each) for each in test.constants]
-    if test.form == "=":
+def _in_cel(field: str, asked: Condition) -> str:
+    is_number = asked.form == "numeric"
+    given = [json.dumps(float(each) if is_number else each) for each in asked.constants]
+    if asked.form == "=":
         return f"{field} == {given[0]}"
-    if test.form == "anything-but":
+    if asked.form == "anything-but":
         return f"{field} != {given[0]} && {field} != {given[1]}"
     if is_number:
         return f"{field} >= {given[0]} && {field} < {given[1]}"
-    head, tail, is_between = test.lengths
-    begin, end, between = map(re.escape, test.constants)
+    head, tail, is_between = asked.lengths
+    begin, end, between = map(re.escape, asked.constants)
     terms = {
         f"{field} != null": True,
         f"{field}.startsWith({given[0]})": head,
