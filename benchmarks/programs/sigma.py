@@ -2,9 +2,10 @@
 
     python -m benchmarks.programs.sigma lines|dicts|plain few|many RULES
 
-RULES is a file of rules as lines of JSON. The backend of pySigma converts them. A tenth of
-the values of events are drawn from the rules' own, or all are; others are ordinary. ``plain`` is what pySigma's parsed conditions say,
-evaluated rule by rule, with lowercase strings made once an event: what one would write in Python.
+RULES is a file of rules as lines of JSON. The backend of pySigma converts them. A tenth of the
+values of events are drawn from the rules' own, or all are; others are ordinary. ``plain`` is what
+pySigma's parsed conditions say, evaluated rule by rule, with lowercase strings made once an event:
+what one would write in Python.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -29,7 +31,14 @@ LIMITS = tamis.Limits(subscription_predicates=10_000, subscription_filters=10_00
 SHARES = {"few": 0.1, "many": 1.0}
 EVENTS, BYTES, TURNS = 1_000, 729, 5
 _PARTS = re.compile(r'(\w+) (?:=|like) i"\*?((?:[^"*?\\]|\\\\){3,60})')
-_ORDINARY = ("", "C:\\Windows\\explorer", "C:\\Users\\ann\\report.docx", "ACME\\ann", "Medium", "x --port 8080 -v")
+_ORDINARY = (
+    "",
+    "C:\\Windows\\explorer",
+    "C:\\Users\\ann\\report.docx",
+    "ACME\\ann",
+    "Medium",
+    "x --port 8080 -v",
+)
 FIELDS = (
     "Image ParentImage CommandLine ParentCommandLine OriginalFileName Description Product Company "
     "User IntegrityLevel CurrentDirectory Hashes LogonId TargetFilename DestinationHostname"
@@ -62,11 +71,11 @@ def main() -> None:
 
 def _rules(path: Path) -> Iterator[tuple[str, tuple[str, Any]]]:
     """By id the expression of a rule, and its condition as pySigma parses it."""
-    from sigma.backends.tamis import TamisBackend  # noqa: PLC0415
+    backends: Any = import_module("sigma.backends.tamis")
     from sigma.exceptions import SigmaError  # noqa: PLC0415
     from sigma.rule import SigmaRule  # noqa: PLC0415
 
-    backend = TamisBackend()
+    backend = backends.TamisBackend()
     for line in path.read_text("utf-8").splitlines():
         given = json.loads(line)
         own = {key: given[key] for key in ("title", "id", "logsource", "detection")}
@@ -89,7 +98,9 @@ def _events(rules: dict[str, Any], share: float) -> Iterator[Event]:
         event: Event = {"EventID": draw.choice([1, 3, 11, 4688]), "ProcessId": number}
         for field in FIELDS:
             is_own = field in of_field and draw.random() < share
-            event[field] = f"{draw.choice(_ORDINARY)}{draw.choice(of_field[field]) if is_own else ''}"
+            event[field] = (
+                f"{draw.choice(_ORDINARY)}{draw.choice(of_field[field]) if is_own else ''}"
+            )
         missing = BYTES - len(json.dumps(event)) - len(', "Details": ""')
         event["Details"] = "".join(draw.choices("abcdef 0123456789", k=max(missing, 0)))
         yield event
@@ -127,7 +138,9 @@ def _truth(condition: Any) -> Truth:
         return _of_field(condition.field, condition.value)
     if isinstance(condition, c.ConditionValueExpression):
         value = condition.value  # a part of some value
-        one = _of_string(value, False, "*") if isinstance(value, t.SigmaString) else _of_value(value)
+        one = (
+            _of_string(value, False, "*") if isinstance(value, t.SigmaString) else _of_value(value)
+        )
         return lambda event, lower: any(one(event[k], lower[k], event) for k in event)
     parts = [_truth(part) for part in condition.args]
     if isinstance(condition, c.ConditionNOT):
@@ -180,9 +193,7 @@ def _is_in(own: object, network: Any) -> bool:
         return False
 
 
-def _of_string(
-    value: Any, is_cased: bool, around: str = ""
-) -> Callable[[Any, Any, Event], bool]:
+def _of_string(value: Any, is_cased: bool, around: str = "") -> Callable[[Any, Any, Event], bool]:
     """A string with wildcards; parts of strings are looked for as Python does it best."""
     parts = [part if is_cased else part.lower() for part in value.s if isinstance(part, str)]
     stars = {"WILDCARD_MULTI": "*", "WILDCARD_SINGLE": "?"}
@@ -204,7 +215,9 @@ def _of_string(
         test = re.compile(regex, re.DOTALL).fullmatch  # type: ignore[assignment]
     assert test is not None
     is_so = test
-    return lambda own, lower, event: isinstance(own, str) and bool(is_so(own if is_cased else lower))
+    return lambda own, lower, event: (
+        isinstance(own, str) and bool(is_so(own if is_cased else lower))
+    )
 
 
 if __name__ == "__main__":

@@ -124,7 +124,11 @@ MATCHERS: dict[str, tuple[str, list[dict[str, str]], list[dict[str, str]]]] = {
     "not a pattern": ('a!~"web-.*"', [{}, {"a": "x"}], [{"a": "web-1"}]),
     "literal": (r'a=~"x\\.y.z"', [{"a": "x.yaz"}], [{"a": "x-yaz"}]),
     "a backslash that is no escape": (r'a=~"web\.x"', [{"a": "web.x"}], [{"a": "web-x"}]),
-    "a class": (r'a=~"[ab]+|c\d|(x|y)z"', [{"a": "ab"}, {"a": "c1"}, {"a": "yz"}], [{"a": "abz"}, {}]),
+    "a class": (
+        r'a=~"[ab]+|c\d|(x|y)z"',
+        [{"a": "ab"}, {"a": "c1"}, {"a": "yz"}],
+        [{"a": "abz"}, {}],
+    ),
     "not, of what may be missing": ('a!~"(x|y)*"', [{"a": "z"}], [{"a": "xy"}, {}]),
     "quotes in quotes": (r'a="x\"y"', [{"a": 'x"y'}], [{"a": "xy"}]),
     "without quotes": ("a = x , b=y", [{"a": "x", "b": "y"}], [{"a": "x"}]),

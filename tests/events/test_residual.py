@@ -24,8 +24,16 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
         [{"a": "xbb7y"}, {"a": "b0"}],
         [{"a": "b"}, {"a": "B0"}, {"a": 7}, {"a": None}, {}],
     ),
-    "the whole matches": ('a matches "^(x|yz)$"', [{"a": "x"}, {"a": "yz"}], [{"a": "x\n"}, {"a": "xyz"}]),
-    "without case": ('a matches i"ÉT[A-C]"', [{"a": "éta"}, {"a": "xÉTC"}], [{"a": "étd"}, {"a": "et"}]),
+    "the whole matches": (
+        'a matches "^(x|yz)$"',
+        [{"a": "x"}, {"a": "yz"}],
+        [{"a": "x\n"}, {"a": "xyz"}],
+    ),
+    "without case": (
+        'a matches i"ÉT[A-C]"',
+        [{"a": "éta"}, {"a": "xÉTC"}],
+        [{"a": "étd"}, {"a": "et"}],
+    ),
     "flags": ('a matches "(?i)x(?-i)y"', [{"a": "Xy"}], [{"a": "xY"}]),
     "not": ('not a matches "x.y"', [{}, {"a": "xy"}, {"a": 3}], [{"a": "xzy"}]),
     "in alternatives": (
@@ -38,28 +46,89 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
         [{"a": "x-y-zw"}],
         [{"a": "x-yzw"}, {"a": "x-y-z"}],
     ),
-    "what is exact": ('a matches "b" or a matches "^c" or a matches "d$"', [{"a": "abc"}, {"a": "cx"}, {"a": "xd"}], [{"a": "xc"}, {"a": "dx"}]),
-    "of elements": ('a[] matches "^x.$"', [{"a": ["y", "xy"]}, {"a": "xy"}], [{"a": ["xyz"]}, {"a": []}]),
+    "what is exact": (
+        'a matches "b" or a matches "^c" or a matches "d$"',
+        [{"a": "abc"}, {"a": "cx"}, {"a": "xd"}],
+        [{"a": "xc"}, {"a": "dx"}],
+    ),
+    "of elements": (
+        'a[] matches "^x.$"',
+        [{"a": ["y", "xy"]}, {"a": "xy"}],
+        [{"a": ["xyz"]}, {"a": []}],
+    ),
     "inside": ('a.b matches "x.z"', [{"a": {"b": "xyz"}}, {"a.b": "xyz"}], [{"a": {"b": "xz"}}]),
-    "a string with backslashes": (r'a = r"C:\x" or a = "\\y"', [{"a": "C:\\x"}, {"a": "\\y"}], [{"a": "C:x"}]),
+    "a string with backslashes": (
+        r'a = r"C:\x" or a = "\\y"',
+        [{"a": "C:\\x"}, {"a": "\\y"}],
+        [{"a": "C:x"}],
+    ),
     "two attributes": (
         "a = field(b)",
-        [{"a": 1, "b": 1.0}, {"a": "x", "b": "x"}, {"a": True, "b": True}, {"a": 2**62 + 1, "b": 2**62 + 1}],
-        [{"a": 1, "b": True}, {"a": 1}, {"b": 1}, {"a": None, "b": None}, {"a": "1", "b": 1}, {"a": 2**62 + 1, "b": 2.0**62}, {}],
+        [
+            {"a": 1, "b": 1.0},
+            {"a": "x", "b": "x"},
+            {"a": True, "b": True},
+            {"a": 2**62 + 1, "b": 2**62 + 1},
+        ],
+        [
+            {"a": 1, "b": True},
+            {"a": 1},
+            {"b": 1},
+            {"a": None, "b": None},
+            {"a": "1", "b": 1},
+            {"a": 2**62 + 1, "b": 2.0**62},
+            {},
+        ],
     ),
-    "two that differ": ("a != field(b)", [{"a": 1, "b": 2}, {"a": float("nan"), "b": float("nan")}], [{"a": 1, "b": "x"}, {"a": 1}, {}]),
+    "two that differ": (
+        "a != field(b)",
+        [{"a": 1, "b": 2}, {"a": float("nan"), "b": float("nan")}],
+        [{"a": 1, "b": "x"}, {"a": 1}, {}],
+    ),
     "not so": ("not a = field(b)", [{}, {"a": 1}, {"a": 1, "b": "1"}], [{"a": 1, "b": 1}]),
-    "an order": ("a > field(b)", [{"a": 2, "b": 1}, {"a": "b", "b": "a"}], [{"a": 1, "b": 2}, {"a": True, "b": False}, {"a": 2, "b": "1"}]),
-    "parts of strings": ("a suffix field(b) or a contains field(c)", [{"a": "xyz", "b": "yz"}, {"a": "xyz", "c": "y"}, {"a": "x", "b": ""}], [{"a": "xyz", "b": "xy"}, {"a": 11, "c": 1}]),
-    "two without case": ("a = i field(b)", [{"a": "É", "b": "é"}, {"a": 1, "b": 1}], [{"a": "E", "b": "é"}]),
-    "two inside": ("a.b < field(c[1])", [{"a": {"b": 1}, "c": [0, 2]}], [{"a": {"b": 1}, "c": [2]}]),
-    "two of one element": ("l[].(a < field(b))", [{"l": [{"a": 3, "b": 2}, {"a": 1, "b": 2}]}], [{"l": [{"a": 1}, {"b": 2}]}]),
-    "any value": ('* contains "x"', [{"a": "x"}, {"a": {"b": [["yx"]]}}], [{"x": "y"}, {"a": 1}, {}]),
-    "any value, of a kind": ("* = 3 or * = true", [{"a": [{"b": 3.0}]}, {"a": True}], [{"a": "3"}, {"a": None}]),
+    "an order": (
+        "a > field(b)",
+        [{"a": 2, "b": 1}, {"a": "b", "b": "a"}],
+        [{"a": 1, "b": 2}, {"a": True, "b": False}, {"a": 2, "b": "1"}],
+    ),
+    "parts of strings": (
+        "a suffix field(b) or a contains field(c)",
+        [{"a": "xyz", "b": "yz"}, {"a": "xyz", "c": "y"}, {"a": "x", "b": ""}],
+        [{"a": "xyz", "b": "xy"}, {"a": 11, "c": 1}],
+    ),
+    "two without case": (
+        "a = i field(b)",
+        [{"a": "É", "b": "é"}, {"a": 1, "b": 1}],
+        [{"a": "E", "b": "é"}],
+    ),
+    "two inside": (
+        "a.b < field(c[1])",
+        [{"a": {"b": 1}, "c": [0, 2]}],
+        [{"a": {"b": 1}, "c": [2]}],
+    ),
+    "two of one element": (
+        "l[].(a < field(b))",
+        [{"l": [{"a": 3, "b": 2}, {"a": 1, "b": 2}]}],
+        [{"l": [{"a": 1}, {"b": 2}]}],
+    ),
+    "any value": (
+        '* contains "x"',
+        [{"a": "x"}, {"a": {"b": [["yx"]]}}],
+        [{"x": "y"}, {"a": 1}, {}],
+    ),
+    "any value, of a kind": (
+        "* = 3 or * = true",
+        [{"a": [{"b": 3.0}]}, {"a": True}],
+        [{"a": "3"}, {"a": None}],
+    ),
     "one of any value": ("*.(. > 3 and . < 9)", [{"a": 1, "b": 5}], [{"a": 1, "b": 10}]),
     "no value": ('not * matches "x.z"', [{}, {"a": "xz"}], [{"a": ["xyz"]}]),
-    "any value of an element": ('l[].(a = 1 and * = "x")', [{"l": [{"a": 1, "b": {"c": "x"}}]}], [{"l": [{"a": 1}, {"b": "x"}]}]),
-}  # fmt: skip
+    "any value of an element": (
+        'l[].(a = 1 and * = "x")',
+        [{"l": [{"a": 1, "b": {"c": "x"}}]}],
+        [{"l": [{"a": 1}, {"b": "x"}]}],
+    ),
+}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -74,7 +143,9 @@ def test_cases(case: str, engine: str) -> None:
     kept = [event for event in events if "nan" not in repr(event).lower()]
     lines = b"".join(json.dumps(event).encode() + b"\n" for event in kept)
     of_lines = [list(match) for match in matcher.match_ndjson(lines)]
-    assert of_lines == [found for event, found in zip(events, expected, strict=True) if event in kept]
+    assert of_lines == [
+        found for event, found in zip(events, expected, strict=True) if event in kept
+    ]
     for event, ids in zip(events, expected, strict=True):
         assert str(matcher.explain(event, "s")).startswith("true" if ids else "false")
     again = tamis.compile_events({"s": written(matcher.table, 0)})
@@ -125,7 +196,9 @@ def test_a_part_of_a_pattern_that_another_filter_asks_for() -> None:
 
 def test_sets_are_joined_saved_and_changed(tmp_path: Any) -> None:
     live = tamis.EventMatcher.open(tmp_path / "set")
-    live.add_many({n: f'k = {n % 9} and (a matches r"x{n}\\b" or b > field(c))' for n in range(200)})
+    live.add_many(
+        {n: f'k = {n % 9} and (a matches r"x{n}\\b" or b > field(c))' for n in range(200)}
+    )
     live.add("any", '* like i"*p?q*"')
     event = {"k": 3, "a": "x12 x3", "b": 1, "c": 2, "d": "P-Q"}
     assert list(live.match(event)) == [3, 12, "any"]
@@ -139,7 +212,12 @@ def test_sets_are_joined_saved_and_changed(tmp_path: Any) -> None:
 
 def test_rows_of_arrow_and_their_derived_columns() -> None:
     matcher = tamis.compile_events(
-        {"re": 'a matches "x.z"', "net": "ip cidr '10.0.0.0/8'", "two": "n < field(m)", "any": "* = 7"}
+        {
+            "re": 'a matches "x.z"',
+            "net": "ip cidr '10.0.0.0/8'",
+            "two": "n < field(m)",
+            "any": "* = 7",
+        }
     )
     events: list[dict[str, Any]] = [
         {"a": "xyz", "ip": "10.1.1.1", "n": 1, "m": 2.5},
@@ -203,7 +281,10 @@ def _compares(operator: str, one: Any, other: Any) -> bool:
 @given(
     asked=st.lists(
         st.tuples(
-            st.sampled_from("abc"), st.sampled_from([*ORDERS, *PARTS]), st.sampled_from("abc"), st.booleans()
+            st.sampled_from("abc"),
+            st.sampled_from([*ORDERS, *PARTS]),
+            st.sampled_from("abc"),
+            st.booleans(),
         ),
         min_size=1,
         max_size=6,

@@ -27,7 +27,9 @@ NETWORKS = st.one_of(
 @given(
     networks=st.lists(NETWORKS, max_size=9),
     addresses=st.lists(
-        st.sampled_from(["10.0.0.7", "10.0.0.200", "fe80::7", "FE80::7%eth0", "::", "::ffff:10.0.0.7"])
+        st.sampled_from(
+            ["10.0.0.7", "10.0.0.200", "fe80::7", "FE80::7%eth0", "::", "::ffff:10.0.0.7"]
+        )
     ),
 )
 def test_networks(networks: list[ipaddress.IPv4Network], addresses: list[str]) -> None:
@@ -44,7 +46,9 @@ def test_networks_are_written(network: ipaddress.IPv4Network) -> None:
     assert print_network(network_bits(str(network))) == str(network)
 
 
-@pytest.mark.parametrize("text", ["", "x", "10.0.0", "10.0.0.1/8", "1" * 1_000, "10.0.0.256", "1:2"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "10.0.0", "10.0.0.1/8", "1" * 1_000, "10.0.0.256", "1:2"]
+)
 def test_what_is_no_address(text: str) -> None:
     assert address_bits(text) is None
 

@@ -161,4 +161,6 @@ def test_public_rules() -> None:
     assert len(kept) > 0.99 * (len(said) + refused)
     assert all("subscription_states" in str(error) for error in kept.errors)
     matcher = tamis.compile_events(kept, limits=limits)
-    assert list(matcher.match({"Image": "C:\\x.exe"})) == list(matcher.match({"Image": "c:\\X.EXE"}))
+    assert list(matcher.match({"Image": "C:\\x.exe"})) == list(
+        matcher.match({"Image": "c:\\X.EXE"})
+    )

@@ -10,8 +10,8 @@ from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import parse_transformation
-from tamis.transform.shapes import Task, projection_of_tasks, task_of
 from tamis.transform.layout import Groups
+from tamis.transform.shapes import Task, projection_of_tasks, task_of
 from tamis.transform.strategy import GroupReader
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]

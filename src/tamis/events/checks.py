@@ -50,8 +50,9 @@ class Part(NamedTuple):
 def checked(event: object, names: Container[str], limits: Limits) -> dict[str, Any]:
     """An event whose values of these names are plain: itself, or a copy.
 
-    NumPy's scalars, instances of subclasses of the plain types, enumerations and UUIDs become plain. Other names may
-    have any value. Raises an ``EventError`` for what is no event, or is beyond a limit.
+    NumPy's scalars, instances of subclasses of the plain types, enumerations and UUIDs become
+    plain. Other names may have any value. Raises an ``EventError`` for what is no event, or is
+    beyond a limit.
 
     >>> checked({"a": np.int64(7), "b": "x", "c": [1]}, ["a", "b"], Limits())
     {'a': 7, 'b': 'x', 'c': [1]}

@@ -106,7 +106,9 @@ def values_in(event: Mapping[str, Any], most: int) -> list[Any]:
     >>> values_in({"a": 1, "b": [{"c": "x"}, None]}, 9)
     ['x', 1]
     """
-    found, left, count = [], [event], 0
+    found: list[Any] = []
+    left: list[Any] = [event]
+    count = 0
     while left:
         value = left.pop()
         count += 1
@@ -244,7 +246,10 @@ def conditions_of(
         errors.setdefault(int(events[number]), type(error)(message))
     matches = place.of_elements.program.match(batch, "subscription")
     sets = matches.set_ids.astype(np.int64)
-    firsts, sizes = matches.set_starts[sets], matches.set_starts[sets + 1] - matches.set_starts[sets]
+    firsts, sizes = (
+        matches.set_starts[sets],
+        matches.set_starts[sets + 1] - matches.set_starts[sets],
+    )
     owners = np.repeat(np.repeat(events, np.diff(matches.document_starts)), sizes)
     count = len(place.conditions)
     pairs = distinct(owners * count + matches.members[flat_indices(firsts, sizes)])

@@ -99,7 +99,8 @@ class FilterTable(NamedTuple):
     @property
     def is_residual(self) -> NDArray[np.bool_]:
         """Which constraints are residual."""
-        return (self.operators >= LIKE) | (self.kinds == FIELD)
+        found: NDArray[np.bool_] = (self.operators >= LIKE) | (self.kinds == FIELD)
+        return found
 
     def bytes_of(self, number: int) -> bytes:
         """A string in UTF-8, by its number."""

@@ -29,10 +29,7 @@ from tamis.events.ndjson import read_line, too_long
 from tamis.language.constraints import fold
 from tamis.language.networks import address_bits
 
-_COMPLETED: dict[int, Callable[[str], str | None]] = {
-    to.FOLDED: fold,
-    to.ADDRESS: address_bits,
-}
+_COMPLETED: dict[int, Callable[[str], str | None]] = {to.FOLDED: fold, to.ADDRESS: address_bits}
 """What attributes are of strings that kernels leave to Python; None: there is nothing."""
 _KEPT_MAX = 1 << 24
 """A state with an array of more items is not used again."""

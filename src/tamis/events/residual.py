@@ -70,7 +70,9 @@ class Residue(NamedTuple):
             others,
         )
         dfas = packed([each.dfa() for each in patterns if each is not None])
-        indexed = _indexed(table, every, rows, numbers, list(zip(keys.tolist(), patterns)))
+        indexed = _indexed(
+            table, every, rows, numbers, list(zip(keys.tolist(), patterns, strict=True))
+        )
         return cls(table, indexed, residual, dfas)
 
 

@@ -17,7 +17,7 @@ from tamis.events.encode import Encoder, OneEvent
 from tamis.events.join import InterfaceNumbers
 from tamis.events.model import FIELD, By, EventBatch, FilterTable, Owners
 from tamis.events.planner import Engine, Searcher
-from tamis.events.residual import Residue, ResidualSearcher
+from tamis.events.residual import ResidualSearcher, Residue
 from tamis.events.subscriptions import EventSubscriptions
 
 

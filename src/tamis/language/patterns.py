@@ -35,6 +35,7 @@ class Pattern:
     def __init__(self, operator: str, text: str, is_folded: bool) -> None:
         self.operator, self.text, self.is_folded = operator, text, is_folded
         self._dfa: Dfa | None = None
+        self.literals: tuple[tuple[str, str], ...]
         simple = _SIMPLE.fullmatch(text) if operator == "like" else None
         if simple is not None:  # as most are
             literal = _ESCAPED.sub(r"\1", simple[2])

@@ -17,6 +17,7 @@ NO_NAME = -2
 DONE = 0
 """A kernel's status; any other is the field of an array that is full."""
 
+
 class Groups(NamedTuple):
     """The answers of a document: the transformations that have a message.
 

@@ -15,8 +15,8 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import Recorded
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, projection_of_tasks
 from tamis.transform.layout import Groups
+from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, projection_of_tasks
 from tamis.transform.strategy import FoundOne, Searcher, Strategy, too_many_nodes
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from tamis.matching.conformance import Schema
 from tamis.matching.engines.nfa.states import NfaRun
 from tamis.transform import layout as base
 from tamis.transform.constants import BY_EVENT, ROOM, Workspace, read_of
-from tamis.transform.shapes import Shape
 from tamis.transform.layout import Groups
+from tamis.transform.shapes import Shape
 from tamis_papers.pathsharing import layout as at
 from tamis_papers.pathsharing.claims import Claims
 from tamis_papers.pathsharing.compile import Building

@@ -60,8 +60,11 @@ class Constraint(NamedTuple):
         """Whether a value is so to another one."""
         kind = _kind(value)
         has_operator = self.operator in {bytes: _IS_SO, float: _ORDERS, bool: ("=", "!=")}[kind]
-        return other is not None and kind is _kind(other) and has_operator and bool(
-            _IS_SO[self.operator](value, other)
+        return (
+            other is not None
+            and kind is _kind(other)
+            and has_operator
+            and bool(_IS_SO[self.operator](value, other))
         )
 
 

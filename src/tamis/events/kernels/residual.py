@@ -15,12 +15,7 @@ from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.dfa import Dfas, accepts
 from tamis.core.kernel.record import int32s, int64s, lay_out, uint8s
 from tamis.events import model as at
-from tamis.events.kernels.values import (
-    has_part,
-    order_of_numbers,
-    order_of_strings,
-    satisfies,
-)
+from tamis.events.kernels.values import has_part, order_of_numbers, order_of_strings, satisfies
 
 has_part, order_of_numbers = called(has_part), called(order_of_numbers)
 order_of_strings, satisfies = called(order_of_strings), inlined(satisfies)

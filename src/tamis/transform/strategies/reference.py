@@ -14,8 +14,8 @@ from tamis.core.arrays import Int64, freeze, starts_of
 from tamis.documents.batch import KIND_BITS, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.reference.execute import Evaluator
-from tamis.transform.shapes import Task
 from tamis.transform.layout import Groups
+from tamis.transform.shapes import Task
 from tamis.transform.strategy import too_many_nodes
 
 

@@ -14,12 +14,11 @@ from tamis.matching.engines.nfa.layout import WORK as NFA_WORK
 from tamis.matching.engines.nfa.states import NfaRun
 from tamis.transform.constants import BY_EVENT, ROOM, Workspace, read_of
 from tamis.transform.kernels.messages import ANSWERED
-from tamis.transform.layout import CONSTANTS, EVENTS, READ, Constants
+from tamis.transform.layout import CONSTANTS, EVENTS, READ, Constants, Groups
 from tamis.transform.shapes import Shape
 from tamis.transform.strategies.relative import layout as at
 from tamis.transform.strategies.relative.compile import Building
 from tamis.transform.strategies.relative.kernels.find import find_groups, find_one
-from tamis.transform.layout import Groups
 from tamis.transform.strategy import FoundOne, Strategy
 
 _BY_SELECTION = (
