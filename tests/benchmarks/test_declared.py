@@ -33,6 +33,7 @@ def test_all_experiments_can_be_read() -> None:
         "events-parallel",
         "events-rivals",
         "events-shapes",
+        "events-sigma",
         "events-system",
         "generators",
         "gpu-ablations",

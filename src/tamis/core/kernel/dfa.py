@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, starts_of
+from tamis.core.errors import UsageError
 from tamis.core.kernel.declare import inlined, kernel
 
 if TYPE_CHECKING:
@@ -49,13 +50,14 @@ def packed(dfas: Sequence[Dfa]) -> Dfas:
     """The arrays of some automata.
 
     Raises:
-        OverflowError: they have more than 2**31 transitions.
+        UsageError: they have more than 2**31 transitions.
     """
     starts = starts_of(
         [2, *((len(dfa.transitions) - 2) * dfa.transitions.shape[1] for dfa in dfas)]
     )
     if starts[-1] >= 1 << 31:
-        raise OverflowError("automata have more than 2**31 transitions")
+        message = f"the automata of {len(dfas):,} patterns are too large together"
+        raise UsageError(f"{message}: divide the subscriptions")
     transitions = np.zeros(starts[-1], np.int32)
     rows, ends = np.zeros((2, len(dfas)), np.int32)
     for number, dfa in enumerate(dfas):
