@@ -244,7 +244,7 @@ def test_errors(expression: str, position: int, message: str, hint: str) -> None
 LIMITED = [
     ("a=1 or b=1", Limits(subscription_chars=9), "10 characters: the limit is 9"),
     ("((a=1))", Limits(subscription_nesting=1), "nested deeper than 1"),
-    ("a=1 or b=1", Limits(subscription_predicates=1), "more than 1 constraints"),
+    ("a=1 or b=1", Limits(subscription_predicates=1), "subscription_predicates = 1"),
     ("a=1 or b=1", Limits(subscription_filters=1), "has 2 filters: the limit is 1"),
     ("(a=1 or b=1) and (c=1 or d=1)", Limits(subscription_filters=3), "has 4 filters"),
     ("(" * 60_000, Limits(), "nested deeper than 64"),

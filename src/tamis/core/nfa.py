@@ -76,7 +76,10 @@ Node = Characters | Assertion | Sequence | Choice | Repeat
 
 def too_large(states_max: int) -> SubscriptionLimitError:
     """The error of a pattern that needs more."""
-    message = f"the pattern's automaton has more states than subscription_states = {states_max:,}"
+    message = (
+        f"the pattern's automaton has more states than the limit subscription_states = "
+        f"{states_max:,}"
+    )
     hint = "write smaller numbers in {…}, or * instead; or split the pattern"
     return SubscriptionLimitError(message, hint=hint)
 

@@ -28,7 +28,7 @@ from tamis.events.engines.reference import (
     parts_of,
 )
 from tamis.events.model import FilterTable
-from tamis.language.attributes import Path, attribute_of, path_name, plain_name, print_name
+from tamis.language.attributes import EVERY, Path, attribute_of, path_name, plain_name, print_name
 from tamis.language.constraints import Field, print_clause, print_constraint
 from tamis.language.patterns import Pattern
 
@@ -104,10 +104,13 @@ def _text(constant: Any) -> Any:
 
 def _found(name: str, event: Mapping[str, Value], is_named: bool) -> str:
     path = attribute_of(name).path
+    if path == (EVERY,):
+        return "any value of the event"
     value, reached = value_at(event, path)
     found = _shown(value)
     if len(reached) < len(path):
         found = f"nothing beyond {_print_path(reached)}" if reached else "no such attribute"
+        found += ", which is a list: write []" if isinstance(value, list | tuple) else ""
     return f"{print_name(name)} {found}" if is_named else found
 
 

@@ -208,7 +208,8 @@ class _Parser(Tokens):
     def _constraint(self) -> Formula:
         self.count += 1
         if self.count > (most := self.limits.subscription_predicates):
-            self.reached(f"there are more than {most:,} constraints (subscription_predicates)")
+            limit = f"the limit subscription_predicates = {most:,}"
+            self.reached(f"there are more constraints than {limit}")
         path = self._path()
         if path[-1] == _EACH:
             return self._elements(path[:-1])
@@ -268,6 +269,10 @@ class _Parser(Tokens):
             self.fail("a field to compare with is one value", at, "write [0] for a position")
         if not self.takes(")"):
             self.expected(")")
+        itself = (ITSELF,)
+        if self.elements and (attribute_of(name).path == itself) != (path == itself):
+            hint = "inside [] and *, field(…) is a field of the element"
+            self.fail("an element that is a value has no fields", token, hint)
         other = path_name(path)
         if has_case:
             return Constraint(name, operator, Field(other))

@@ -58,9 +58,10 @@ HINTS = {
     "!": "write not",
     "NaN": "no constant can be NaN",
     "Infinity": "no constant can be infinite",
+    **dict.fromkeys(("I", "R"), "before quotes, i and r are written small"),
     "#": "comments are lines of their own",
     "/": "XPath is for documents: use tamis.compile, or tamis match; a name with / is written in "
-    "backquotes",
+    'backquotes, a regular expression as matches r"…"',
     "is": "write =; or exists, or absent",
 }
 
@@ -105,6 +106,12 @@ class Tokens:
                 value = self._number(token)
             case "word", "true" | "false" as word:
                 value = word == "true"
+            case "word", "r" | "i" | "ir" | "ri" if self.text[self._position :][:1] in ("'", '"'):
+                hint = "no string ends in one backslash: before a quote, it belongs to that"
+                self.fail("there is no quote at the end of this string", token, hint)
+            case "word", "field":
+                compared = ", ".join((*SAME, *ORDER, *PARTS))
+                self.expected(expected, f"field(…) stands only behind {compared}")
             case "word", word if word not in HINTS:
                 hint = f'a string is written in quotes: "{cut(word)}"; another attribute is '
                 self.expected(expected, f"{hint}field({cut(word)})")

@@ -159,6 +159,16 @@ class TamisBackend(TextQueryBackend):
         """A regular expression, which a part of some value matches."""
         return f"* matches {_regex(cond.value)}"
 
+    def convert_condition_field_eq_val_timestamp_part(
+        self, cond: ConditionFieldEqualsValueExpression, state: ConversionState
+    ) -> str:
+        """Not supported."""
+        raise SigmaFeatureNotSupportedByBackendError("Tamis has no parts of times")
+
+    def convert_correlation_rule(self, *arguments: Any, **others: Any) -> list[Any]:
+        """Not supported."""
+        raise SigmaFeatureNotSupportedByBackendError("Tamis correlates no events")
+
     # -- output formats ----------------------------------------------------------------------------
 
     def finalize_query_tsv(
@@ -192,7 +202,8 @@ def _pattern(value: SigmaString) -> tuple[str, bool]:
         elif isinstance(part, SpecialChars):
             pattern, is_plain = pattern + _WILDCARDS[part], False
         else:
-            raise SigmaFeatureNotSupportedByBackendError(f"there is no placeholder {part!r}")
+            message = f"no pipeline has filled in the placeholder %{part.name}%"
+            raise SigmaFeatureNotSupportedByBackendError(message)
     return pattern, is_plain
 
 
