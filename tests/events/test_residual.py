@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import operator
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import orjson
 import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.core.errors import EventError
+from tamis.core.errors import EventError, UsageError
+from tamis.events import EventSubscriptions
+from tamis.events import model as at
 from tamis.events.explain import written
 
 ENGINES = ("signature", "reference", "sff", "ocm")
@@ -235,6 +240,41 @@ def test_rows_of_arrow_and_their_derived_columns() -> None:
     assert [list(match) for match in matcher.match_arrow(table)] == expected
     fewer = tamis.compile_events({"net": "ip cidr '10.0.0.0/8'", "two": "n < field(m)"})
     assert [list(match) for match in fewer.match_arrow(table)] == [["net", "two"], [], []]
+
+
+def test_arrays_with_what_is_no_pattern() -> None:
+    table = EventSubscriptions({"s": 'a like "x*y?z"'}).table
+    broken = table._replace(string_bytes=np.frombuffer(b"(((((", np.uint8))
+    broken = broken._replace(operators=np.full(1, at.MATCHES, np.uint8))
+    with pytest.raises(UsageError, match="no pattern"):
+        tamis.compile_events(EventSubscriptions.of_table(broken))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_large_floats_of_dicts_are_there_once(engine: str) -> None:
+    matcher = tamis.compile_events({"s": "c = 1 and d = 2", "t": "l > 1e307"}, engine=engine)
+    events = [{"l": 1.7e308, "c": 1}, {}, {"l": 1.7e308, "c": 1, "d": 2}]
+    assert [list(match) for match in matcher.match_many(events)] == [["t"], [], ["s", "t"]]
+
+
+def test_what_the_json_library_writes_is_one_line() -> None:
+    matcher = tamis.compile_events({"s": "a = 1"})
+    events = [{"b": orjson.Fragment(b'1}\n{"a":1')}, {"a": 1}]
+    assert [list(match) for match in matcher.match_many(events)] == [[], ["s"]]
+
+
+def test_names_of_events_that_mean_something_here() -> None:
+    matcher = tamis.compile_events({"s": "o.x = 1 or a = i'x'"})
+    assert list(matcher.match({"\2o\2x": [1], "\0a": 2**70})) == []
+
+
+@pytest.mark.parametrize("pattern", ["x" + "a?" * 9_000 + "b", r"(\pL+\s){5,50}x", r"[^\pL\d]?" * 999])
+def test_patterns_that_would_take_long(pattern: str) -> None:
+    start = time.process_time()
+    for case in ("", "i"):
+        with pytest.raises(tamis.BadSubscriptions):
+            tamis.compile_events({"s": f"a matches {case}{json.dumps(pattern)}"})
+    assert time.process_time() - start < 20
 
 
 def test_too_many_values() -> None:

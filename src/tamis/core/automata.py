@@ -105,6 +105,10 @@ def _holds(assertion: Assertion, before: _Kind, after: _Kind) -> bool:
             return is_same and after != _Kind.WITHIN
 
 
+_WORK_MAX = 2_000_000
+"""Steps of a construction, one or two seconds; few patterns take a hundredth."""
+
+
 class _Construction:
     """Sets of positions become states: those that read, that accept, and that wait.
 
@@ -114,6 +118,9 @@ class _Construction:
     def __init__(self, nfa: Nfa, states_max: int) -> None:
         self._nfa = nfa
         self._max = states_max
+        self._work = 0
+        self._words = 1 + (nfa.accept >> 10)  # operations on sets of positions take longer
+        self._pruning = len(nfa.loops) + sum(1 + chain.stride // 4 for chain in nfa.chains)
         self._blocks = self._classes()
         self._masks = self._masks_of_classes()
         self._behind: dict[_Kind, dict[int, int]] = {kind: {} for kind, _ in self._masks}
@@ -124,6 +131,11 @@ class _Construction:
         self._begins_later = any(self._close(1, kind, None) for kind, _ in self._masks)
         self._states: dict[tuple[int, _Kind], int] = {}
         self._sets: list[tuple[int, _Kind]] = []
+
+    def _spend(self, steps: int) -> None:
+        self._work += steps * self._words
+        if self._work > _WORK_MAX:
+            raise too_large(self._max)
 
     def _kinds(self) -> dict[_Kind, int]:
         """Kinds of bytes that assertions tell apart."""
@@ -171,6 +183,7 @@ class _Construction:
     def _reached(self, todo: int, before: _Kind, after: _Kind | None) -> int:
         nfa, seen = self._nfa, todo
         while todo:
+            self._spend(1)
             position = todo.bit_length() - 1
             todo ^= 1 << position
             targets = nfa.leads.get(position, [])
@@ -189,6 +202,7 @@ class _Construction:
         found = self._close(positions, before, None) | self._close(1, before, None)
         if found & self._accept:
             return ACCEPTED
+        self._spend(1 + self._pruning)
         for loop, needless in self._nfa.loops:
             if found & loop:
                 found &= ~needless
@@ -218,6 +232,7 @@ class _Construction:
     def _row(self, positions: int, before: _Kind) -> list[int]:
         """The states behind each class and, last, what the end of the text comes to."""
         row = []
+        self._spend(len(self._blocks))
         for kind, masks in self._masks:
             closed = self._close(positions, before, kind)
             if closed & self._accept:

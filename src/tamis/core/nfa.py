@@ -77,8 +77,8 @@ Node = Characters | Assertion | Sequence | Choice | Repeat
 def too_large(states_max: int) -> SubscriptionLimitError:
     """The error of a pattern that needs more."""
     message = (
-        f"the pattern's automaton has more states than the limit subscription_states = "
-        f"{states_max:,}"
+        "the pattern's automaton is larger, or takes longer to build, than the limit "
+        f"subscription_states = {states_max:,}"
     )
     hint = "write smaller numbers in {…}, or * instead; or split the pattern"
     return SubscriptionLimitError(message, hint=hint)
@@ -111,7 +111,7 @@ class Chain:
         self._mask = (1 << stride * count) - 1 << start
         # The first positions of all copies: ones that are stride apart.
         self._first = self._mask // ((1 << stride) - 1)
-        self._stride = stride
+        self.stride = stride
         self._is_first_needed = is_first_needed
         self._top = top
 
@@ -122,7 +122,7 @@ class Chain:
         if not found & (found - 1):
             return positions
         kept, place = positions ^ found, self._first
-        for _ in range(self._stride):
+        for _ in range(self.stride):
             same = found & place
             if same:
                 kept |= same & -same if self._is_first_needed else 1 << same.bit_length() - 1
@@ -130,7 +130,7 @@ class Chain:
         return kept
 
 
-POSITIONS_PER_STATE = 4
+POSITIONS_PER_STATE = 1
 """An NFA may have so many times the positions that its DFA may have states."""
 
 

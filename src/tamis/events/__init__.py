@@ -5,8 +5,9 @@
 with ``model.py``: the filters and events that all engines read. ``checks.py`` says what an event
 may be, ``derive.py`` looks into mappings, and ``encode.py`` makes arrays of them. ``ndjson.py``
 divides sources into lines, which ``reader.py`` has kernels read, along the tree of ``asked.py``;
-``arrow.py`` reads columns. Engines find filters by their constraints; ``clauses.py`` keeps those
-whose clauses, for ``not`` and nested alternatives, are true. ``convert.py`` reads rules of others.
+``arrow.py`` reads columns. Engines find filters by their constraints; ``residual.py`` tests what is
+left of them: patterns, comparisons of attributes, and clauses for ``not`` and nested alternatives.
+``convert.py`` reads rules of others.
 """
 
 from typing import TYPE_CHECKING

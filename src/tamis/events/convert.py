@@ -25,7 +25,7 @@ from tamis.language.regex import RegexError
 _MATCHER = re.compile(
     r"""\s*([A-Za-z_:][\w:.-]*|"(?:[^"\\]|\\.)*")\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*"|[^\s",}=]*)\s*"""
 )
-_GROUP = re.compile(r"\((?:\?:)?([^()\\]*)\)")
+_GROUP = re.compile(r"\((?:\?:)?((?!\?)[^()\\]*)\)")
 _SPLIT = re.compile(r"[^][()\\]*")
 """What is divided at each ``|``: nothing else is inside of something."""
 _COMPARED = ("=", "<", "<=", ">", ">=")

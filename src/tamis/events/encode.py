@@ -19,6 +19,7 @@ from tamis.events.derive import Deriver
 from tamis.events.model import EventBatch, packed
 from tamis.events.ndjson import read_line
 from tamis.events.reader import Reader
+from tamis.language.attributes import attribute_of
 
 _NESTED, _NULL = 254, 255
 _ONE_VALUES, _ONE_BYTES = 256, 1 << 14
@@ -59,7 +60,8 @@ class Encoder:
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._deriver = Deriver(self.names, limits)
         self._derives = bool(self._deriver)
-        self._read = {*self._numbers, *self._deriver.single}
+        plain = (name for name in names if not attribute_of(name).mark)
+        self._read = {*plain, *self._deriver.single}
         self._reader = Reader(self.names, self._deriver, limits, self.plain_events)
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:

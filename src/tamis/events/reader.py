@@ -34,6 +34,7 @@ _COMPLETED: dict[int, Callable[[str], str | None]] = {to.FOLDED: fold, to.ADDRES
 _KEPT_MAX = 1 << 24
 """A state with an array of more items is not used again."""
 _NO_STARTS = np.zeros(0, np.int64)
+_NO_INPUT = to.Input(np.zeros(0, np.uint8), _NO_STARTS, _NO_STARTS)
 
 
 class Reader:
@@ -78,7 +79,10 @@ class Reader:
         others = {number: events[number] for number, line in enumerate(lines) if line is None}
         data = b"".join(b"{}\n" if line is None else line for line in lines)
         found = self._run(data, None)
-        others |= {event: events[event] for event in found.odd[:, 0].tolist()}
+        if found.events != len(events):  # somebody had the library write several lines for one
+            return self._events(events)
+        is_odd = found.odd[:, 1] != to.MAY_BE_INFINITE  # which floats of Python's are not
+        others |= {event: events[event] for event in found.odd[is_odd, 0].tolist()}
         return self._completed(found, data, others)
 
     def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
@@ -98,6 +102,7 @@ class Reader:
         state.register(to.INPUT, to.Input(np.frombuffer(data, np.uint8), starts, ends))
         state.run(read_lines if elements is None else read_elements)
         found = _Found(words, state.arrays)
+        state.register(to.INPUT, _NO_INPUT)  # which kept the lines
         if max(array.size for array in state.arrays) <= _KEPT_MAX:
             self._idle.append(state)
         return found

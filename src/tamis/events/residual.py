@@ -1,8 +1,7 @@
 """``ResidualSearcher``: clauses and residual constraints, for every engine.
 
-An engine finds filters by their other constraints, and conditions as if they were filters. Of those
-that it found, a filter or a condition stays if its residual constraints hold, which are looked at
-once an event; and a filter, if a literal of each of its clauses is true.
+An engine indexes filters by their other constraints, and conditions as if they were filters. The
+searcher then tests the residual constraints of each candidate, each once an event, and the clauses.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, flat_indices, freeze, starts_of
+from tamis.core.errors import SubscriptionError, UsageError
 from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.dfa import Dfas, packed
 from tamis.core.kernel.state import State, bound, zeros
@@ -88,7 +88,13 @@ def _pattern(table: FilterTable, key: Sequence[int]) -> Pattern | None:
     if operator < model.LIKE:
         return None
     is_folded = table.names[name][:1] == FOLDED
-    return pattern_of(model.OPERATORS[operator], table.bytes_of(value).decode(), is_folded)
+    try:
+        found = pattern_of(model.OPERATORS[operator], table.bytes_of(value).decode(), is_folded)
+        found.dfa()
+    except (ValueError, SubscriptionError) as error:  # of arrays that nobody has checked
+        message = f"values has what is no pattern: {error}"
+        raise UsageError(f"these arrays cannot be used: {message}") from None
+    return found
 
 
 def _indexed(

@@ -50,17 +50,27 @@ class Pattern:
         return parse(self.text, self.is_folded)
 
     def dfa(self, states_max: int = _UNBOUNDED) -> Dfa:
-        """Its automaton, made once; ``SubscriptionLimitError`` if it has more states."""
-        if self._dfa is None or len(self._dfa.transitions) > states_max:
-            self._dfa = self._regex().dfa(states_max)
-        return self._dfa
+        """Its automaton, which is kept if it is small.
+
+        Raises:
+            SubscriptionLimitError: it has more states.
+        """
+        if self._dfa is not None and len(self._dfa.transitions) <= states_max:
+            return self._dfa
+        found = self._regex().dfa(states_max)
+        self._dfa = found if found.transitions.size <= _KEPT_MAX else None
+        return found
 
     def matches(self, text: bytes) -> bool:
         """Whether a string is so, in UTF-8; it was folded, if the pattern is."""
         return self.dfa().accepts(text)
 
 
-@lru_cache(1 << 8)
+_KEPT_MAX = 1 << 14
+"""Transitions of an automaton that is kept: most have hundreds."""
+
+
+@lru_cache(1 << 12)
 def pattern_of(operator: str, text: str, is_folded: bool) -> Pattern:
     """A pattern; those that were used lately are compiled once."""
     return Pattern(operator, text, is_folded)

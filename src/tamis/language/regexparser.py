@@ -104,6 +104,7 @@ class Parser:
 
     def __init__(self, text: str, folded: bool) -> None:
         self.text = text
+        self.ranges = 0  # in all classes so far
         self.place = 0
         self.flags = _Flags()
         self.folded = folded
@@ -232,6 +233,9 @@ class Parser:
 
     def _cased(self, ranges: Ranges) -> Ranges:
         """Characters as the automaton reads them, where case does not matter."""
+        self.ranges += sum(1 + (high - low >> 8) for low, high in ranges)
+        if self.ranges > _RANGES_MAX:
+            self._fail("classes list too many characters, all together", self.place)
         if self.folded:
             return characters.folded(ranges)
         return characters.any_case(ranges) if self.flags.is_caseless else ranges
@@ -406,6 +410,10 @@ class Parser:
             return self._code_of_escape()
         self.place += 1
         return ord(self.text[self.place - 1])
+
+
+_RANGES_MAX = 20_000
+"""Ranges of all classes of a pattern, as they are written; all letters are 650."""
 
 
 def _copies(node: Node) -> int:

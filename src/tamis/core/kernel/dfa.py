@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tamis.core.automata import Dfa
 
 
+_TRANSITIONS_MAX = 1 << 26
+
+
 class Dfas(NamedTuple):
     """Automata, by number.
 
@@ -50,12 +53,12 @@ def packed(dfas: Sequence[Dfa]) -> Dfas:
     """The arrays of some automata.
 
     Raises:
-        UsageError: they have more than 2**31 transitions.
+        UsageError: they have more than 2**26 transitions.
     """
     starts = starts_of(
         [2, *((len(dfa.transitions) - 2) * dfa.transitions.shape[1] for dfa in dfas)]
     )
-    if starts[-1] >= 1 << 31:
+    if starts[-1] > _TRANSITIONS_MAX:
         message = f"the automata of {len(dfas):,} patterns are too large together"
         raise UsageError(f"{message}: divide the subscriptions")
     transitions = np.zeros(starts[-1], np.int32)
