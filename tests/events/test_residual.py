@@ -268,7 +268,9 @@ def test_names_of_events_that_mean_something_here() -> None:
     assert list(matcher.match({"\2o\2x": [1], "\0a": 2**70})) == []
 
 
-@pytest.mark.parametrize("pattern", ["x" + "a?" * 9_000 + "b", r"(\pL+\s){5,50}x", r"[^\pL\d]?" * 999])
+@pytest.mark.parametrize(
+    "pattern", ["x" + "a?" * 9_000 + "b", r"(\pL+\s){5,50}x", r"[^\pL\d]?" * 999]
+)
 def test_patterns_that_would_take_long(pattern: str) -> None:
     start = time.process_time()
     for case in ("", "i"):
