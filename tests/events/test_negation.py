@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from tamis.events.model import checked_table
 from tamis.language.attributes import plain_name
 from tamis.language.constraints import Constraint, print_filters
 from tests.support.drawn_events import CONSTRAINTS, EVENTS
+from tests.support.event_cases import COMPARE
 
 ENGINES = ("signature", "reference", "sff", "ocm")
 
@@ -85,19 +85,6 @@ def test_cases(case: str, engine: str) -> None:
 Formula = tuple[str, Callable[[dict[str, Any]], bool]]
 
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "prefix": str.startswith,
-    "suffix": str.endswith,
-    "contains": str.__contains__,
-}
-
-
 def _kind(value: object) -> type:
     return float if type(value) is int else type(value)
 
@@ -112,7 +99,7 @@ def holds(constraint: Constraint, event: dict[str, Any]) -> bool:
         value = {"A": "a", "É": "é"}.get(value, value)  # of the strings that are drawn
     if asked == "in":
         return any(_kind(value) is _kind(item) and value == item for item in constant)  # type: ignore[union-attr]
-    return _kind(value) is _kind(constant) and _COMPARE[asked](value, constant)
+    return _kind(value) is _kind(constant) and COMPARE[asked](value, constant)
 
 
 def _is_finite(constraint: Constraint) -> bool:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core.errors import EventError
-from tamis.events.explain import written
+from tests.support.event_cases import check_case
 
 CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
     "a path": (
@@ -118,18 +118,7 @@ class Pair(NamedTuple):
 @pytest.mark.parametrize("engine", ["signature", "reference", "sff", "ocm"])
 @pytest.mark.parametrize("case", CASES)
 def test_cases(case: str, engine: str) -> None:
-    expression, true, false = CASES[case]
-    matcher = tamis.compile_events({"s": expression}, engine=engine)
-    events = [*true, *false]
-    expected = [["s"]] * len(true) + [[]] * len(false)
-    assert [list(match) for match in matcher.match_many(events)] == expected
-    assert [list(matcher.match(event)) for event in events] == expected
-    lines = b"".join(json.dumps(event).encode() + b"\n" for event in events)
-    assert [list(match) for match in matcher.match_ndjson(lines)] == expected
-    for event, ids in zip(events, expected, strict=True):
-        assert str(matcher.explain(event, "s")).startswith("true" if ids else "false")
-    again = tamis.compile_events({"s": written(matcher.table, 0)})
-    assert [list(match) for match in again.match_many(events)] == expected
+    check_case(*CASES[case], engine)
 
 
 def test_values_inside_that_cannot_be_compared() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import operator
 import re
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ import tamis
 from tamis.core.errors import EventError, UsageError
 from tamis.events import EventSubscriptions
 from tamis.events import model as at
-from tamis.events.explain import written
+from tests.support.event_cases import COMPARE, check_case
 
 ENGINES = ("signature", "reference", "sff", "ocm")
 CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
@@ -139,22 +137,7 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", CASES)
 def test_cases(case: str, engine: str) -> None:
-    expression, true, false = CASES[case]
-    matcher = tamis.compile_events({"s": expression}, engine=engine)
-    events = [*true, *false]
-    expected = [["s"]] * len(true) + [[]] * len(false)
-    assert [list(match) for match in matcher.match_many(events)] == expected
-    assert [list(matcher.match(event)) for event in events] == expected
-    kept = [event for event in events if "nan" not in repr(event).lower()]
-    lines = b"".join(json.dumps(event).encode() + b"\n" for event in kept)
-    of_lines = [list(match) for match in matcher.match_ndjson(lines)]
-    assert of_lines == [
-        found for event, found in zip(events, expected, strict=True) if event in kept
-    ]
-    for event, ids in zip(events, expected, strict=True):
-        assert str(matcher.explain(event, "s")).startswith("true" if ids else "false")
-    again = tamis.compile_events({"s": written(matcher.table, 0)})
-    assert [list(match) for match in again.match_many(events)] == expected
+    check_case(*CASES[case], engine)
 
 
 BAD = {
@@ -296,32 +279,20 @@ VALUES = st.one_of(
     st.text(alphabet="aAéß", max_size=3),
 )
 EVENTS = st.lists(st.dictionaries(st.sampled_from("abc"), VALUES), min_size=1, max_size=9)
-ORDERS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-PARTS: dict[str, Callable[[str, str], bool]] = {
-    "prefix": str.startswith,
-    "suffix": str.endswith,
-    "contains": operator.contains,
-}
+_PARTS = ("prefix", "suffix", "contains")
 
 
 def _compares(operator: str, one: Any, other: Any) -> bool:
     kinds = [float if type(value) in (int, float) else type(value) for value in (one, other)]
     if None in (one, other) or kinds[0] != kinds[1]:
         return False
-    if operator in PARTS:
-        return kinds[0] is str and PARTS[operator](one, other)
+    if operator in _PARTS:
+        return kinds[0] is str and COMPARE[operator](one, other)
     if kinds[0] is bool and operator not in ("=", "!="):
         return False
     if kinds[0] is str:  # by code points, as UTF-8 is
         one, other = one.encode(), other.encode()
-    return ORDERS[operator](one, other)
+    return COMPARE[operator](one, other)
 
 
 @settings(max_examples=300)
@@ -329,7 +300,7 @@ def _compares(operator: str, one: Any, other: Any) -> bool:
     asked=st.lists(
         st.tuples(
             st.sampled_from("abc"),
-            st.sampled_from([*ORDERS, *PARTS]),
+            st.sampled_from([*COMPARE]),
             st.sampled_from("abc"),
             st.booleans(),
         ),

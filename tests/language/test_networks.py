@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.language.networks import address_bits, network_bits, print_network
+from tamis.language.networks import address_bits, network_bits, network_instead, print_network
 
 NETWORKS = st.one_of(
     st.builds(
@@ -58,5 +59,6 @@ def test_what_is_no_address(text: str) -> None:
     [("10.1.0.0/8", 'write "10.0.0.0/8"'), ("x", 'write "10.0.0.0/8", or "fe80::/10"')],
 )
 def test_what_is_no_network(text: str, hint: str) -> None:
-    with pytest.raises(ValueError, match=hint):
+    with pytest.raises(ValueError, match=re.escape(text)):
         network_bits(text)
+    assert network_instead(text) == hint

@@ -112,6 +112,14 @@ def too_many(attributes: int, limits: Limits) -> EventLimitError:
     )
 
 
+def too_many_values(limits: Limits) -> EventLimitError:
+    """The error of an event with too many values, all of which a filter asks for."""
+    return EventLimitError(
+        f"more values than the limit event_attributes = {limits.event_attributes:,}, and a filter "
+        "has *"
+    )
+
+
 def oversized(name: str) -> MalformedEvent:
     """The error of an event with an integer beyond 64 bits."""
     return MalformedEvent(

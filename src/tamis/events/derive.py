@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.core.arrays import Int64, distinct, flat_indices
-from tamis.core.errors import EventError, EventLimitError
+from tamis.core.arrays import Int64, distinct
+from tamis.core.errors import EventError
+from tamis.core.index.matchset import ranges
 from tamis.core.limits import Limits
-from tamis.events.checks import plain_value
+from tamis.events.checks import plain_value, too_many_values
 from tamis.events.model import EventBatch
 from tamis.language.attributes import (
     ADDRESS,
@@ -87,8 +88,8 @@ def as_event(element: object) -> Mapping[str, Any]:
     return element
 
 
-_Listed = dict[int, tuple[Place, list[tuple[int, Any]]]]
-"""Places, by what tells them apart, with values there and the numbers of the events."""
+_Listed = dict[Place, list[tuple[int, Any]]]
+"""The values at places, with the numbers of their events."""
 
 
 def _expression(condition: str) -> str:
@@ -98,12 +99,12 @@ def _expression(condition: str) -> str:
     return ITSELF + (condition[1:] if condition.startswith(".") else f".{condition}")
 
 
-def values_in(event: Mapping[str, Any], most: int) -> list[Any]:
+def values_in(event: Mapping[str, Any], limits: Limits) -> list[Any]:
     """All strings, numbers and booleans of an event, however deep they are.
 
-    Raises an ``EventError`` where there are more than ``most``, with objects and lists.
+    Raises an ``EventError`` where there are too many, with objects and lists.
 
-    >>> values_in({"a": 1, "b": [{"c": "x"}, None]}, 9)
+    >>> values_in({"a": 1, "b": [{"c": "x"}, None]}, Limits())
     ['x', 1]
     """
     found: list[Any] = []
@@ -112,10 +113,8 @@ def values_in(event: Mapping[str, Any], most: int) -> list[Any]:
     while left:
         value = left.pop()
         count += 1
-        if count > most:
-            raise EventLimitError(
-                f"more values than the limit event_attributes = {most:,}, and a filter has *"
-            )
+        if count > limits.event_attributes:
+            raise too_many_values(limits)
         if isinstance(value, Mapping):
             left += value.values()
         elif isinstance(value, list | tuple):
@@ -205,13 +204,12 @@ class Deriver:
                     if not isinstance(event.get(str(place.path[0])), Mapping):
                         reader.read(place, event[dotted])
                 if self.every is not None:
-                    most = self._limits.event_attributes
-                    reader.list_elements(self.every, values_in(event, most))
+                    reader.list_elements(self.every, values_in(event, self._limits))
             except EventError as error:
                 errors.setdefault(number, error)
                 own = {}
             found.append(own)
-        for place, listed in elements.values():
+        for place, listed in elements.items():
             self._match_elements(place, listed, found, errors)
         for number in errors:
             found[number] = {}
@@ -245,14 +243,11 @@ def conditions_of(
         message = f"in an element of {print_name(path_name(place.path))}: {error.message}"
         errors.setdefault(int(events[number]), type(error)(message))
     matches = place.of_elements.program.match(batch, "subscription")
-    sets = matches.set_ids.astype(np.int64)
-    firsts, sizes = (
-        matches.set_starts[sets],
-        matches.set_starts[sets + 1] - matches.set_starts[sets],
-    )
+    sizes = np.diff(matches.set_starts)[matches.set_ids]
+    members = ranges(matches.set_starts, matches.set_ids, matches.members)
     owners = np.repeat(np.repeat(events, np.diff(matches.document_starts)), sizes)
     count = len(place.conditions)
-    pairs = distinct(owners * count + matches.members[flat_indices(firsts, sizes)])
+    pairs = distinct(owners * count + members)
     return pairs // count, pairs % count
 
 
@@ -295,7 +290,7 @@ class _Reader:
 
     def list_elements(self, place: Place, values: Iterable[Any]) -> None:
         """Have the conditions of a place asked of some values."""
-        _, listed = self._elements.setdefault(id(place), (place, []))
+        listed = self._elements.setdefault(place, [])
         listed += [(self._number, each) for each in values]
 
 

@@ -113,8 +113,7 @@ class TableJoiner:
         """The new number of each string of a table that is used."""
         numbers = np.zeros(len(table.string_starts) - 1, np.int64)
         for string in distinct(np.concatenate(used)).tolist():
-            start, end = table.string_starts[string : string + 2].tolist()
-            written = table.string_bytes[start:end].tobytes()
+            written = table.bytes_of(string)
             numbers[string] = self._strings.setdefault(written, len(self._strings))
         return numbers
 

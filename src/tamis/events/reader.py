@@ -15,12 +15,19 @@ import numpy as np
 import orjson
 
 from tamis.core.arrays import Bytes, Int32, Int64, freeze, starts_of
-from tamis.core.errors import EventError, EventLimitError
+from tamis.core.errors import EventError
 from tamis.core.kernel.state import State, zeros
 from tamis.core.limits import Limits
 from tamis.events import model as at
 from tamis.events.asked import Asked, asked_of
-from tamis.events.checks import duplicate, of_no_kind, oversized, string_too_long, too_many
+from tamis.events.checks import (
+    duplicate,
+    of_no_kind,
+    oversized,
+    string_too_long,
+    too_many,
+    too_many_values,
+)
 from tamis.events.derive import Deriver, Place, conditions_of
 from tamis.events.kernels import reading as to
 from tamis.events.kernels.lines import STACK_SIZE, read_elements, read_lines
@@ -172,10 +179,7 @@ class Reader:
         elif reason == to.TOO_MANY:
             errors[event] = too_many(number, self._limits)
         elif reason == to.TOO_MANY_VALUES:
-            errors[event] = EventLimitError(
-                "more values than the limit event_attributes = "
-                f"{self._limits.event_attributes:,}, and a filter has *"
-            )
+            errors[event] = too_many_values(self._limits)
         elif reason == to.DUPLICATE:
             errors[event] = duplicate(orjson.loads(data[number:detail]))
         elif reason == to.OVERSIZED:

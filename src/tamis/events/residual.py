@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, flat_indices, freeze, starts_of
+from tamis.core.automata import Dfa
 from tamis.core.errors import SubscriptionError, UsageError
 from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.dfa import Dfas, packed
 from tamis.core.kernel.state import State, bound, zeros
 from tamis.events import model
 from tamis.events.kernels import residual as at
+from tamis.events.kernels.values import Events
 from tamis.events.model import EventBatch, FilterTable, Owners
 from tamis.events.model import packed as packed_strings
 from tamis.events.planner import Searcher
@@ -60,6 +62,7 @@ class Residue(NamedTuple):
         numbers = numbers.ravel()
         others = keys[:, _VALUE].astype(np.int32)
         patterns = [_pattern(table, key) for key in keys.tolist()]
+        dfas = [_dfa(pattern) for pattern in patterns if pattern is not None]
         is_pattern = keys[:, _OPERATOR] >= model.LIKE
         others[is_pattern] = np.arange(is_pattern.sum())
         residual = at.Residual(
@@ -69,11 +72,10 @@ class Residue(NamedTuple):
             keys[:, _OPERATOR].astype(np.uint8),
             others,
         )
-        dfas = packed([each.dfa() for each in patterns if each is not None])
         indexed = _indexed(
             table, every, rows, numbers, list(zip(keys.tolist(), patterns, strict=True))
         )
-        return cls(table, indexed, residual, dfas)
+        return cls(table, indexed, residual, packed(dfas))
 
 
 def _columns(table: FilterTable) -> NDArray[np.int64]:
@@ -89,12 +91,21 @@ def _pattern(table: FilterTable, key: Sequence[int]) -> Pattern | None:
         return None
     is_folded = table.names[name][:1] == FOLDED
     try:
-        found = pattern_of(model.OPERATORS[operator], table.bytes_of(value).decode(), is_folded)
-        found.dfa()
-    except (ValueError, SubscriptionError) as error:  # of arrays that nobody has checked
-        message = f"values has what is no pattern: {error}"
-        raise UsageError(f"these arrays cannot be used: {message}") from None
-    return found
+        return pattern_of(model.OPERATORS[operator], table.bytes_of(value).decode(), is_folded)
+    except ValueError as error:
+        raise _no_pattern(error) from None
+
+
+def _dfa(pattern: Pattern) -> Dfa:
+    try:
+        return pattern.dfa()
+    except SubscriptionError as error:
+        raise _no_pattern(error) from None
+
+
+def _no_pattern(error: Exception) -> UsageError:
+    """The error of arrays that nobody has checked."""
+    return UsageError(f"these arrays cannot be used: values has what is no pattern: {error}")
 
 
 def _indexed(
@@ -179,7 +190,7 @@ class ResidualSearcher:
         state, words = self._state, self._state.words
         starts = np.zeros(batch.events + 1, np.int64)
         state.register(at.FOUND, at.Found(found.document_starts, found.set_ids))
-        state.register(at.EVENTS, at.Events(*batch[:6], _NO_BYTES))
+        state.register(at.EVENTS, Events(*batch[:6], _NO_BYTES))
         state.replace(kept_starts=starts)  # they are given away
         self._one = (None, None, None)
         words[at.KEPT] = words[at.NEXT] = 0

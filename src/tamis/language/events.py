@@ -72,8 +72,9 @@ from tamis.language.eventwords import (
     Tokens,
     cut,
     is_folded,
+    quoted,
 )
-from tamis.language.networks import network_bits
+from tamis.language.networks import network_bits, network_instead
 from tamis.language.patterns import pattern_of
 from tamis.language.regex import RegexError
 
@@ -259,9 +260,8 @@ class _Parser(Tokens):
         """A comparison with another attribute."""
         token, has_case = self.token, not self.takes("i")
         if not self.takes("field") or not self.takes("("):
-            word = cut(token.text)
-            hint = f'a string is written in quotes: "{word}"; another attribute is field({word})'
-            self.fail(f"expected a value, found {word!r}", token, hint)
+            word = token.text
+            self.fail(f"expected a value, found {cut(word)!r}", token, quoted(word))
         if operator in ORDER and not has_case:
             self.fail("strings without case have no order", token, "leave out the i")
         path, at = self._path(), self.token
@@ -305,12 +305,12 @@ class _Parser(Tokens):
         while True:
             value, token = self.value("a network")
             if not isinstance(value, str) or is_folded(token):
-                self.fail("a network is a string", token, 'write "10.0.0.0/8", or "fe80::/10"')
+                self.fail("a network is a string", token, network_instead(""))
             try:
                 bits = network_bits(value)
             except ValueError as error:
-                message, _, hint = str(error).rpartition(": write ")
-                self.fail(f"{cut(value)!r} is no network: {message}", token, f"write {hint}")
+                message = f"{cut(value)!r} is no network: {error}"
+                self.fail(message, token, network_instead(value))
             found.append(self._code(Constraint(address_name(name), "prefix", bits)))
             if not is_list or self.takes(")"):
                 return Some(tuple(found)) if len(found) > 1 else found[0]

@@ -71,6 +71,12 @@ def cut(text: str) -> str:
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"
 
 
+def quoted(word: str) -> str:
+    """What to write instead of a word where a value is expected."""
+    word = cut(word)
+    return f'a string is written in quotes: "{word}"; another attribute is field({word})'
+
+
 def _double_quoted(match: re.Match[str]) -> str:
     """What is special in single quotes, as it is in double ones."""
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
@@ -113,8 +119,7 @@ class Tokens:
                 compared = ", ".join((*SAME, *ORDER, *PARTS))
                 self.expected(expected, f"field(…) stands only behind {compared}")
             case "word", word if word not in HINTS:
-                hint = f'a string is written in quotes: "{cut(word)}"; another attribute is '
-                self.expected(expected, f"{hint}field({cut(word)})")
+                self.expected(expected, quoted(word))
             case _:
                 self.expected(expected)
         self.next()

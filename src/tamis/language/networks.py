@@ -14,18 +14,15 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 def network_bits(text: str) -> str:
     """The bits that all addresses of a network begin with.
 
-    Raises ``ValueError`` for what is no network, with what is wrong, and what to write.
+    Raises ``ValueError`` for what is no network; ``network_instead`` is what to write.
 
     >>> network_bits("10.0.0.0/8"), network_bits("::/0"), network_bits("1.2.3.4")[:9]
     ('400001010', '6', '400000001')
     >>> network_bits("10.1.0.0/8")
     Traceback (most recent call last):
-    ValueError: 10.1.0.0/8 has host bits set: write "10.0.0.0/8"
+    ValueError: 10.1.0.0/8 has host bits set
     """
-    try:
-        network = ipaddress.ip_network(text)
-    except ValueError as error:
-        raise ValueError(f"{error}: write {_instead(text)}") from None
+    network = ipaddress.ip_network(text)
     return _bits(network.network_address)[: 1 + network.prefixlen]
 
 
@@ -65,9 +62,13 @@ def _bits(address: _Address) -> str:
     return f"{address.version}{int(address):0{address.max_prefixlen}b}"
 
 
-def _instead(text: str) -> str:
-    """The network that an address within it most likely stands for; or examples."""
+def network_instead(text: str) -> str:
+    """What to write instead of a text that is no network: the one that it is in, or examples.
+
+    >>> network_instead("10.1.0.0/8"), network_instead("x")
+    ('write "10.0.0.0/8"', 'write "10.0.0.0/8", or "fe80::/10"')
+    """
     try:
-        return f'"{ipaddress.ip_network(text, strict=False)}"'
+        return f'write "{ipaddress.ip_network(text, strict=False)}"'
     except ValueError:
-        return '"10.0.0.0/8", or "fe80::/10"'
+        return 'write "10.0.0.0/8", or "fe80::/10"'

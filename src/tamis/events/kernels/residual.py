@@ -15,7 +15,13 @@ from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.dfa import Dfas, accepts
 from tamis.core.kernel.record import int32s, int64s, lay_out, uint8s
 from tamis.events import model as at
-from tamis.events.kernels.values import has_part, order_of_numbers, order_of_strings, satisfies
+from tamis.events.kernels.values import (
+    Events,
+    has_part,
+    order_of_numbers,
+    order_of_strings,
+    satisfies,
+)
 
 has_part, order_of_numbers = called(has_part), called(order_of_numbers)
 order_of_strings, satisfies = called(order_of_strings), inlined(satisfies)
@@ -76,18 +82,6 @@ class Residual(NamedTuple):
     names: Int32
     operators: Bytes
     others: Int32
-
-
-class Events(NamedTuple):
-    """See ``EventBatch``; and which events are in error."""
-
-    event_starts: Int64
-    names: Int32
-    kinds: Bytes
-    values: Int64
-    string_starts: Int64
-    string_bytes: Bytes
-    is_bad: Bytes
 
 
 class Reported(NamedTuple):

@@ -7,11 +7,26 @@ for processors (``inlined``, ``called``) and for GPUs. Kinds and values are int6
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import kernel
 from tamis.events import model as at
+
+
+class Events(NamedTuple):
+    """A batch, as kernels have it; see ``EventBatch``."""
+
+    event_starts: Int64
+    names: Int32
+    kinds: Bytes
+    values: Int64
+    string_starts: Int64
+    string_bytes: Bytes
+    is_bad: Bytes  # [n]; events in error, which nothing matches
+
 
 UNORDERED = 2
 """The order of NaN and any number."""

@@ -13,7 +13,8 @@ from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.state import State, bound, zeros
 from tamis.events.engines.signature import program as at
 from tamis.events.engines.signature.kernels.match import match_events, match_one
-from tamis.events.engines.signature.program import Events, Reported, SignatureProgram, Work
+from tamis.events.engines.signature.program import Reported, SignatureProgram, Work
+from tamis.events.kernels.values import Events
 from tamis.events.model import EventBatch, Owners
 
 if TYPE_CHECKING:  # the kernels are built without what reads events

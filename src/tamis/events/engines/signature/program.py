@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel.record import lay_out
+from tamis.events.kernels.values import Events
 
 UInt64 = NDArray[np.uint64]
 
@@ -191,18 +192,6 @@ FEW_KEYS = 8
 NO_CELL = -1
 ABSENT = -1
 """The rank of a key that the event does not have."""
-
-
-class Events(NamedTuple):
-    """A batch; see ``EventBatch``."""
-
-    event_starts: Int64
-    names: Int32
-    kinds: Bytes
-    values: Int64
-    string_starts: Int64
-    string_bytes: Bytes
-    is_bad: Bytes  # [n]; events in error, which nothing matches
 
 
 class Reported(NamedTuple):
