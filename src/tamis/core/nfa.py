@@ -130,7 +130,7 @@ class Chain:
         return kept
 
 
-POSITIONS_PER_STATE = 1
+POSITIONS_PER_STATE = 4
 """An NFA may have so many times the positions that its DFA may have states."""
 
 
