@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.core.automata import ACCEPTED, DEAD, Dfa, _Construction, _merged, build
 from tamis.core.errors import SubscriptionLimitError
-from tamis.core.kernel.dfa import accepted, packed
+from tamis.core.kernel.dfa import packed
 from tamis.core.nfa import (
     CODE_MAX,
     Assertion,
@@ -24,6 +24,7 @@ from tamis.core.nfa import (
     Sequence,
     _sequences,
 )
+from tests.support.automata import accepted
 
 ANY = Characters(((0, CODE_MAX),))
 NO_NEWLINE = Characters(((0, 9), (11, CODE_MAX)))

@@ -12,9 +12,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tamis.core.errors import SubscriptionLimitError
-from tamis.core.kernel.dfa import accepted, packed
+from tamis.core.kernel.dfa import packed
 from tamis.language.constraints import fold
 from tamis.language.regex import Regex, RegexError, parse_like, parse_regex
+from tests.support.automata import accepted
 
 
 def found(regex: Regex, texts: list[str]) -> list[bool]:

@@ -57,12 +57,12 @@ class Residue(NamedTuple):
         rows = np.flatnonzero(table.is_residual)
         if not len(rows) and not table.conditions:
             return None
-        every = _columns(table)
+        columns = table.constraint_names, table.operators, table.kinds, table.values
+        every = np.stack([column.astype(np.int64) for column in columns], axis=1)
         keys, numbers = np.unique(every[rows], axis=0, return_inverse=True)
         numbers = numbers.ravel()
         others = keys[:, _VALUE].astype(np.int32)
         patterns = [_pattern(table, key) for key in keys.tolist()]
-        dfas = [_dfa(pattern) for pattern in patterns if pattern is not None]
         is_pattern = keys[:, _OPERATOR] >= model.LIKE
         others[is_pattern] = np.arange(is_pattern.sum())
         residual = at.Residual(
@@ -75,37 +75,22 @@ class Residue(NamedTuple):
         indexed = _indexed(
             table, every, rows, numbers, list(zip(keys.tolist(), patterns, strict=True))
         )
-        return cls(table, indexed, residual, packed(dfas))
+        dfas = packed([each[1] for each in patterns if each is not None])
+        return cls(table, indexed, residual, dfas)
 
 
-def _columns(table: FilterTable) -> NDArray[np.int64]:
-    """The constraints of a table as rows."""
-    columns = table.constraint_names, table.operators, table.kinds, table.values
-    return np.stack([column.astype(np.int64) for column in columns], axis=1)
-
-
-def _pattern(table: FilterTable, key: Sequence[int]) -> Pattern | None:
-    """The pattern of a residual constraint, if it has one."""
+def _pattern(table: FilterTable, key: Sequence[int]) -> tuple[Pattern, Dfa] | None:
+    """The pattern of a residual constraint, if it has one, and its automaton."""
     name, operator, _, value = key
     if operator < model.LIKE:
         return None
     is_folded = table.names[name][:1] == FOLDED
     try:
-        return pattern_of(model.OPERATORS[operator], table.bytes_of(value).decode(), is_folded)
-    except ValueError as error:
-        raise _no_pattern(error) from None
-
-
-def _dfa(pattern: Pattern) -> Dfa:
-    try:
-        return pattern.dfa()
-    except SubscriptionError as error:
-        raise _no_pattern(error) from None
-
-
-def _no_pattern(error: Exception) -> UsageError:
-    """The error of arrays that nobody has checked."""
-    return UsageError(f"these arrays cannot be used: values has what is no pattern: {error}")
+        found = pattern_of(model.OPERATORS[operator], table.bytes_of(value).decode(), is_folded)
+        return found, found.dfa()
+    except (ValueError, SubscriptionError) as error:  # of arrays that nobody has checked
+        message = f"values has what is no pattern: {error}"
+        raise UsageError(f"these arrays cannot be used: {message}") from None
 
 
 def _indexed(
@@ -113,7 +98,7 @@ def _indexed(
     every: NDArray[np.int64],
     rows: Int64,
     numbers: Int64,
-    residual: Sequence[tuple[Sequence[int], Pattern | None]],
+    residual: Sequence[tuple[Sequence[int], tuple[Pattern, Dfa] | None]],
 ) -> FilterTable:
     """See ``Residue``; the constraints of some rows are residual, of these numbers."""
     count = len(table.string_starts) - 1
@@ -124,10 +109,10 @@ def _indexed(
         before = len(implied)
         if pattern is None:
             implied.append((other, model.EXISTS, 0, 0))
-        if pattern is None or not pattern.literals:
+        if pattern is None or not pattern[0].literals:
             implied.append((name, model.EXISTS, 0, 0))
         else:  # the longest one: what few strings have, and each more is looked for in all
-            operator, text = max(pattern.literals, key=lambda literal: len(literal[1]))
+            operator, text = max(pattern[0].literals, key=lambda literal: len(literal[1]))
             value = strings.setdefault(text.encode(), len(strings))
             implied.append((name, model.OPERATORS.index(operator), model.STRING, value))
         counts.append(len(implied) - before)

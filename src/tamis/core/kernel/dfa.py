@@ -7,8 +7,12 @@ do. An automaton that has come to one of these reads no further.
 >>> from tamis.core.automata import build
 >>> from tamis.core.nfa import Characters
 >>> dfas = packed([build(Characters(((97, 122),))), build(Characters(((48, 57),)))])
->>> [accepted(dfas, number, [b"a", b"7", b"A7"]) for number in (0, 1)]
-[[True, False, False], [False, True, True]]
+>>> data, starts = np.frombuffer(b"a7A7", np.uint8), np.array([0, 1, 2, 4])  # three texts
+>>> found = np.zeros((2, 3), np.uint8)
+>>> for number in (0, 1):
+...     run_dfa(dfas, number, data, starts, found[number])
+>>> found.tolist()
+[[1, 0, 0], [0, 1, 1]]
 
 When not to use it: for strings that are equal to a constant, begin or end with it, or contain it.
 A hash table and :mod:`.ahocorasick` look for any number of these at once; here, each automaton
@@ -73,14 +77,6 @@ def packed(dfas: Sequence[Dfa]) -> Dfas:
         rows[number], ends[number] = row_of[dfa.start], width - 1
     classes = np.concatenate([np.zeros(0, np.uint8), *(dfa.classes for dfa in dfas)])
     return Dfas(classes, transitions, rows, ends)
-
-
-def accepted(dfas: Dfas, number: int, texts: Sequence[bytes]) -> list[bool]:
-    """Whether texts match an automaton."""
-    found = np.zeros(len(texts), np.uint8)
-    data = np.frombuffer(b"".join(texts), np.uint8)
-    run_dfa(dfas, number, data, starts_of([*map(len, texts)]), found)
-    return list(map(bool, found.tolist()))
 
 
 @inlined
