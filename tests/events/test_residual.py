@@ -252,7 +252,7 @@ def test_names_of_events_that_mean_something_here() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["x" + "a?" * 9_000 + "b", r"(\pL+\s){5,50}x", r"[^\pL\d]?" * 999]
+    "pattern", ["x" + "a?" * 9_000 + "b", r"(\PL*\pN){5,300}x", r"[^\pL\d]?" * 999]
 )
 def test_patterns_that_would_take_long(pattern: str) -> None:
     start = time.process_time()

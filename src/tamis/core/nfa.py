@@ -18,9 +18,10 @@ Two things keep it small, and what is made of it:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
+from typing import Any
 
 from tamis.core.errors import SubscriptionLimitError
 
@@ -239,27 +240,22 @@ class Nfa:
             self._read(CONTINUING)
             self._lead(self.accept - 2)
             return
-        firsts: dict[int, int] = {}  # what is behind the first byte, 0 for the end → first bytes
-        behind: dict[tuple[int, int, int], int] = {}
-        for low, high in ranges:
-            for first, *others in _sequences(low, high):
-                after = 0
-                for each in reversed(others):
-                    after = behind.setdefault((*each, after), len(behind) + 1)
-                firsts[after] = firsts.get(after, 0) | bytes_of(*first)
-        if not behind:
-            self._read(firsts.get(0, 0))
+        todo = [edges_of(ranges)]
+        if not any(after for _, after in todo[0]):
+            self._read(sum(bytes for bytes, _ in todo[0]))
             return
-        split, ends, starts = self._lead(), [], [0]
-        for after, bytes in firsts.items():
-            split.append(self.accept)
-            self._read(bytes)
-            ends.append((self._lead(), after))
-        for low, high, after in behind:
-            starts.append(self.accept)
-            self._read(bytes_of(low, high))
-            ends.append((self._lead(), after))
-        starts[0] = self.accept
+        starts: dict[Edges, int] = {}
+        ends: list[tuple[list[int], Edges]] = []
+        for edges in todo:  # which grows meanwhile
+            starts[edges] = self.accept
+            split = self._lead()
+            for bytes, after in edges:
+                split.append(self.accept)
+                self._read(bytes)
+                ends.append((self._lead(), after))
+                if after and after not in todo:
+                    todo.append(after)
+        starts[()] = self.accept
         for end, after in ends:
             end.append(starts[after])
 
@@ -277,38 +273,43 @@ def _ascii(ranges: Ranges) -> int:
 _LENGTHS = ((0, 0x7F, 0), (0x80, 0x7FF, 0xC0), (0x800, 0xFFFF, 0xE0), (0x10000, CODE_MAX, 0xF0))
 
 
-def _sequences(low: int, high: int) -> Iterator[list[tuple[int, int]]]:
-    """The bytes of characters: for each byte, from and to; what is not UTF-8 may be among them.
+Edges = tuple[tuple[int, Any], ...]
+"""Sets of bytes, each with the edges that may follow; none where a character ends."""
 
-    >>> [[f"{low:x}-{high:x}" for low, high in each] for each in _sequences(0x79, 0x900)]
-    [['79-7f'], ['c0-df', '80-bf'], ['e0-e0', '80-a3', '80-bf'], ['e0-e0', 'a4-a4', '80-80']]
+
+def edges_of(ranges: Ranges) -> Edges:
+    """The bytes of characters in UTF-8; what is not UTF-8 may be among them.
+
+    Characters with equal bytes behind their first ones share the edges for these.
+
+    >>> ((first, ((second, end),)),) = edges_of(((0xC0, 0xFF),))  # from À to ÿ
+    >>> f"{first:b}".count("0"), f"{second:b}".count("1"), end
+    (195, 64, ())
     """
+    found: list[tuple[int, Any]] = []
     for others, (least, most, mark) in enumerate(_LENGTHS):
-        first, last = max(low, least), min(high, most)
-        if first <= last:
-            # No character is written with more bytes than it needs, so these may be read, too.
-            first = 0 if first == least else first
-            last = (1 << (7, 11, 16, 21)[others]) - 1 if last == most else last
-            for (lead, end), *rest in _digits(first, last, others):
-                yield [(lead + mark, end + mark), *((a + 0x80, b + 0x80) for a, b in rest)]
+        # No character is written with more bytes than it needs, so these may be read, too.
+        greatest = (1 << (7, 11, 16, 21)[others]) - 1
+        own = tuple(
+            (0 if low <= least else low, greatest if high >= most else high)
+            for low, high in ranges
+            if low <= most and high >= least
+        )
+        found += _edges(own, others, mark)
+    return tuple(found)
 
 
-def _digits(low: int, high: int, others: int) -> Iterator[list[tuple[int, int]]]:
-    """Numbers from and to, as the ranges of their first digit and of ``others`` to base 64."""
+@lru_cache(1 << 12)
+def _edges(ranges: Ranges, others: int, mark: int) -> Edges:
+    """The edges of numbers, whose digits to base 64 are one byte and ``others``."""
     unit = 1 << 6 * others
-    first, last = low // unit, high // unit
-    if others == 0:
-        yield [(low, high)]
-    elif first == last:
-        for rest in _digits(low % unit, high % unit, others - 1):
-            yield [(first, first), *rest]
-    else:
-        if low % unit:
-            yield from _digits(low, (first + 1) * unit - 1, others)
-            first += 1
-        if (high + 1) % unit:
-            last -= 1
-        if first <= last:
-            yield [(first, last), *[(0, 63)] * others]
-        if (high + 1) % unit:
-            yield from _digits((last + 1) * unit, high, others)
+    parts: dict[int, list[tuple[int, int]]] = {}
+    for low, high in ranges:
+        for digit in range(low // unit, high // unit + 1):
+            first = digit * unit
+            parts.setdefault(digit, []).append((max(low - first, 0), min(high - first, unit - 1)))
+    found: dict[Edges, int] = {}
+    for digit, part_ranges in parts.items():
+        after = _edges(tuple(part_ranges), others - 1, 0x80) if others else ()
+        found[after] = found.get(after, 0) | 1 << digit + mark
+    return tuple((bytes, after) for after, bytes in found.items())
