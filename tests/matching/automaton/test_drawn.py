@@ -15,7 +15,7 @@ from tests.matching.automaton.compare import compare, drawn, shrunk
 from tests.matching.automaton.comparison import Comparison, supported, ways
 from tests.support.strategies import NAMESPACES, documents, subscriptions
 
-SECONDS = 20.0
+ROUNDS = 100  # about 20 seconds
 ASKING = Comparison()
 
 
@@ -41,10 +41,10 @@ def test_seeded() -> None:
     """On CI the same rounds each time; else others."""
     seed = 1 if os.environ.get("CI") else time.time_ns()
     comparison = Comparison()
-    assert compare(seed, 0, 10_000, comparison, SECONDS) is None
+    assert compare(seed, 0, ROUNDS, comparison) is None
     assert comparison.comparisons > 50_000
     assert comparison.true > comparison.comparisons / 200
-    assert comparison.cleared > 100
+    assert comparison.cleared > 50
     assert comparison.retired > 100
     assert comparison.plain > 50
     assert comparison.sliced > 5
