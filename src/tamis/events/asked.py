@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ class Asked(NamedTuple):
         conditions: the place of each list, and the numbers of the attributes for its conditions.
         key_bytes: a name that is written in more bytes is no name of the tree.
         flat: how many names with dots stand for paths.
+        is_singular: whether some places have no list.
     """
 
     tree: to.Tree
@@ -45,10 +46,15 @@ class Asked(NamedTuple):
     conditions: dict[Place, Int32]
     key_bytes: int
     flat: int
+    is_singular: bool
 
 
-def asked_of(names: Sequence[str], deriver: Deriver) -> Asked:
+def asked_of(names: Sequence[str], deriver: Deriver, singular: Collection[str] = ()) -> Asked:
     """The tree of some names, of which ``deriver`` has those that are derived.
+
+    Args:
+        singular: names of conditions on elements, and those that stand for them in events without
+            lists: see :mod:`tamis.language.singular`. No list may be at these, nor inside.
 
     >>> from tamis.core.limits import Limits
     >>> from tamis.language.attributes import path_name
@@ -85,11 +91,16 @@ def asked_of(names: Sequence[str], deriver: Deriver) -> Asked:
     for number, (name, place) in enumerate(deriver.dotted.items(), len(nodes)):
         rows[number, asked_at] = rows[of_places[place], asked_at]
         rows[top[name], to.FLAT_OF], rows[top[name], to.ROOT] = number, top[str(place.path[0])]
+    for number in _inside(nodes, {attribute_of(name).path[0] for name in singular}):
+        own = rows[number, : to.NULL]
+        if all(names[each] in singular for each in own[own >= 0]):
+            rows[number, to.INSIDE] |= to.SINGULAR
     every = -1 if deriver.every is None else enter_conditions(deriver.every)
     tree = _tree(nodes, rows)
     longest = int(np.diff(tree.key_starts).max(initial=0))
     flat = len(deriver.dotted)
-    return Asked(tree, top.get(ITSELF, -1), every, conditions, _ESCAPED_MAX * longest, flat)
+    itself, key_bytes = top.get(ITSELF, -1), _ESCAPED_MAX * longest
+    return Asked(tree, itself, every, conditions, key_bytes, flat, bool(singular))
 
 
 def _nodes_of(plain: Iterable[str], deriver: Deriver) -> list[_Node]:
@@ -107,6 +118,14 @@ def _nodes_of(plain: Iterable[str], deriver: Deriver) -> list[_Node]:
         (numbers[parent], part, place) for parent, part, place in map(found.__getitem__, order)
     )
     return [found[0], *others]
+
+
+def _inside(nodes: Sequence[_Node], roots: Collection[str | int]) -> Iterator[int]:
+    """The nodes of some names of events, and those inside of these."""
+    for number, (parent, part, place) in enumerate(nodes):
+        root = place.path[0] if parent and place is not None and place.path else part
+        if root in roots:
+            yield number
 
 
 def _tree(nodes: Sequence[_Node], rows: Int32) -> to.Tree:

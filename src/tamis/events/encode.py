@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, repeat
 from typing import Any, NamedTuple
 
@@ -46,6 +46,12 @@ class Encoder:
 
     Attributes that no filter names are skipped, whatever their values are.
 
+    Args:
+        singular: as ``asked_of`` has it.
+
+    Attributes:
+        reader: reads lines.
+
     >>> encoder = Encoder(["temp", "area"])
     >>> batch = encoder.events([{"area": "area1", "temp": 35, "unknown": [1]}, {"area": b"1"}])
     >>> batch.names, batch.kinds, batch.values
@@ -54,7 +60,9 @@ class Encoder:
     the attribute 'area' is of type bytes: decode it to a str
     """
 
-    def __init__(self, names: Sequence[str], limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self, names: Sequence[str], limits: Limits = DEFAULT_LIMITS, singular: Collection[str] = ()
+    ) -> None:
         self.names = tuple(names)
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
@@ -62,7 +70,12 @@ class Encoder:
         self._derives = bool(self._deriver)
         plain = (name for name in names if not attribute_of(name).mark)
         self._read = {*plain, *self._deriver.single}
-        self._reader = Reader(self.names, self._deriver, limits, self.plain_events)
+        self.reader = Reader(self.names, self._deriver, limits, self.plain_events, singular)
+
+    @property
+    def looks_inside(self) -> bool:
+        """Whether it reads objects or lists, which kernels do in lines."""
+        return self._deriver.looks_inside
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them.
@@ -70,7 +83,8 @@ class Encoder:
         They are written as lines, which kernels read: that takes less than to look at each value.
         """
         given = list(events)
-        return self._reader.events(given) if len(given) > 1 else self.plain_events(given)
+        is_fast = len(given) > 1 or self.looks_inside
+        return self.reader.events(given) if is_fast else self.plain_events(given)
 
     def plain_events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings as they are, with whatever values."""
@@ -94,11 +108,11 @@ class Encoder:
         >>> Encoder(["temp"]).ndjson(b'{"temp": 35}\n\n{"temp": null}\n').lines
         array([1, 3])
         """
-        return EncodedLines(*self._reader.lines(data, first_line))
+        return EncodedLines(*self.reader.lines(data, first_line))
 
     def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
         """Encode elements of lists, as they are written in lines that are no errors."""
-        return self._reader.elements(data, starts, ends)
+        return self.reader.elements(data, starts, ends)
 
     def line(self, line: bytes) -> dict[str, Any]:
         """The event of a line of JSON, for ``match`` and ``explain``; or an ``EventError``."""
@@ -118,11 +132,15 @@ class Encoder:
         >>> Encoder(["temp", "area"]).arrow(rows).event_starts
         array([0, 2, 3])
         """
-        if self._deriver.looks_inside:
-            return self.events(rows_of(batch, self._deriver.read_at_top(batch.schema.names)))
+        if self.looks_inside:
+            return self.events(self.rows(batch))
         if self._derives:
             batch = with_derived(batch, self._deriver.columns())
         return encode_columns(batch, self._numbers, self.limits)
+
+    def rows(self, batch: Any) -> list[dict[str, Any]]:
+        """The rows of a record batch as events, of what is read of them."""
+        return rows_of(batch, self._deriver.read_at_top(batch.schema.names))
 
     def with_derived(self, event: dict[str, Any]) -> dict[str, Any]:
         """A checked event, with attributes of derived names: folded strings, what is inside."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
-
-import numpy as np
 
 from tamis.core.arguments import check_many, checked_limits, is_one_of
 from tamis.core.errors import SubscriptionId, UnknownSubscription, UsageError
@@ -17,7 +16,8 @@ from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.events.arrow import read_rows
 from tamis.events.batches import GROUP_EVENTS, LINES_MAX, BatchSizer, fewer_lines, groups
 from tamis.events.checks import Part
-from tamis.events.encode import EncodedLines, Encoder
+from tamis.events.encode import Encoder
+from tamis.events.forms import GeneralForm, singular_form
 from tamis.events.matches import EventMatch, EventMatches
 from tamis.events.model import By, EventBatch, FilterTable, check_batch
 from tamis.events.ndjson import Source, chunks
@@ -56,16 +56,13 @@ class MatchesEvents:
         [0, 1]
         """
         _check_by(by)
-        compiled = self.snapshot()
-        encoder, segmented = compiled.encoder, compiled._segmented
-        if by == "subscription":
-            numbers = segmented.match_one(encoder.checked(event), encoder)
-            if numbers is not None:
-                return EventMatch(EventMatches.of_numbers(segmented.listing(by), numbers), 0)
-        batch = encoder.events([event])
-        if batch.errors:
-            raise batch.errors[0]
-        return EventMatch(EventMatches(*segmented.match(batch, by)), 0)
+        form = self.snapshot().form(by)
+        matches = form.one(event) if by == "subscription" else None
+        if matches is None:
+            matches = form.events([event], by)
+        if matches.errors:
+            raise matches.errors[0]
+        return EventMatch(matches, 0)
 
     def match_many(
         self, events: Iterable[Mapping[str, Any]], *, by: By = "subscription", threads: int = 1
@@ -87,10 +84,10 @@ class MatchesEvents:
 
         compiled = self.snapshot()
 
-        def encode(part: Part) -> EncodedLines:
-            return EncodedLines(compiled.encoder.events(part.data), None)
+        def answer(part: Part) -> EventMatches:
+            return compiled.form(by).events(part.data, by)
 
-        return _matches(compiled.answers(groups(events, sizer), encode, sizer, by, threads))
+        return _matches(compiled.answers(groups(events, sizer), answer, sizer, by, threads))
 
     def match_ndjson(
         self, source: Source, *, by: By = "subscription", threads: int = 1
@@ -184,17 +181,27 @@ class EventSnapshot(MatchesEvents):
     ) -> None:
         self.segments, self.encoder, self.version = segments, encoder, version
         self.limits = encoder.limits
-        self._segmented = Segmented(segments, encoder.names, version)
+        self._general = GeneralForm(Segmented(segments, encoder.names, version), encoder)
+
+    @cached_property
+    def _singular(self) -> GeneralForm:
+        """The form for events without lists where ``[]`` asks for them; or for all."""
+        return singular_form(self.segments, self._general, self.version)
+
+    def form(self, by: By) -> GeneralForm:
+        """How events are answered: singular filters have other numbers."""
+        _check_by(by)
+        return self._general if by == "filter" else self._singular
 
     @property
     def ids(self) -> Ids | SnapshotIds:
         """The ids of the subscriptions, by the numbers that matches have."""
-        return self._segmented.ids
+        return self._general.segmented.ids
 
     @property
     def interface_ids(self) -> Ids | SnapshotIds:
         """The ids of the interfaces, by the numbers that matches have."""
-        return self._segmented.interface_ids
+        return self._general.segmented.interface_ids
 
     def snapshot(self) -> EventSnapshot:
         """The same: its subscriptions do not change."""
@@ -206,11 +213,11 @@ class EventSnapshot(MatchesEvents):
         """The answers of :meth:`match_ndjson`, many lines at a time."""
         sizer = BatchSizer(LINES_MAX)
 
-        def encode(part: Part) -> EncodedLines:
-            return self.encoder.ndjson(part.data, part.line)
+        def answer(part: Part) -> EventMatches:
+            return self.form(by).lines(part.data, part.line, by)
 
         parts = fewer_lines(chunks(source, self.limits), sizer)
-        return self.answers(parts, encode, sizer, by, threads)
+        return self.answers(parts, answer, sizer, by, threads)
 
     def arrow_answers(
         self, source: object, by: By = "subscription", threads: int = 1
@@ -218,36 +225,30 @@ class EventSnapshot(MatchesEvents):
         """The answers of :meth:`match_arrow`, many rows at a time."""
         sizer = BatchSizer(LINES_MAX)
 
-        def encode(part: Part) -> EncodedLines:
-            batch = self.encoder.arrow(part.data)
-            errors = {
-                event: type(error)(error.message, part.line + event, "row")
-                for event, error in batch.errors.items()
-            }
-            rows = np.arange(part.line, part.line + batch.events)
-            return EncodedLines(batch._replace(errors=errors), rows)
+        def answer(part: Part) -> EventMatches:
+            return self.form(by).rows(part.data, by).of_rows(part.line)
 
         parts = read_rows(source, lambda: sizer.events)
-        return self.answers(parts, encode, sizer, by, threads)
+        return self.answers(parts, answer, sizer, by, threads)
 
     def answers(
         self,
         parts: Iterable[Part | Flush],
-        encode: Callable[[Part], EncodedLines],
+        answer: Callable[[Part], EventMatches],
         sizer: BatchSizer,
         by: By,
         threads: int,
     ) -> Generator[EventMatches, None, None]:
         """The answers of the parts of a source, in their order."""
-        _check_by(by)
+        self.form(by)  # which is compiled once, before threads ask for it
 
         def match_part(part: Part) -> EventMatches:
             if part.error is not None:
                 return EventMatches.unread(part.line, part.error)
-            batch, lines = encode(part)
-            listing, found = self._segmented.match(batch, by)
-            sizer.adapt(batch.events, sum(len(matches.set_ids) for matches in found))
-            return EventMatches(listing, found, batch.errors, lines)
+            matches = answer(part)
+            found = sum(len(each.set_ids) for each in matches.found)
+            sizer.adapt(matches.documents, found)
+            return matches
 
         return WorkerPool(check_threads(threads)).map_in_order(match_part, parts)
 
@@ -262,7 +263,7 @@ class EventSnapshot(MatchesEvents):
         """
         check_batch(batch, len(self.encoder.names))
         _check_by(by)
-        return EventMatches(*self._segmented.match(batch, by), batch.errors)
+        return self._general.batch(batch, by)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -7,7 +7,7 @@ what is rare: it says what is wrong, and completes values that kernels leave *la
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,7 @@ class Reader:
 
     Args:
         events: encodes events of Python's.
+        singular: as ``asked_of`` has it.
     """
 
     def __init__(
@@ -57,23 +58,34 @@ class Reader:
         deriver: Deriver,
         limits: Limits,
         events: Callable[[Iterable[Mapping[str, Any]]], EventBatch],
+        singular: Collection[str],
     ) -> None:
         self._names, self._deriver, self._limits = names, deriver, limits
-        self._events = events
+        self._events, self._singular = events, singular
         self._idle: list[State[to.Work]] = []  # of threads that read nothing now
 
     @cached_property
     def _asked(self) -> Asked:
-        return asked_of(self._names, self._deriver)
+        return asked_of(self._names, self._deriver, self._singular)
 
     def lines(self, data: bytes, first_line: int) -> tuple[EventBatch, Int64]:
         """The events of whole lines, the last of which may lack its newline; the line of each."""
-        if not data.endswith(b"\n"):
-            data += b"\n"
+        data = _ended(data)
         found = self._run(data, None)
-        lines = found.lines + first_line
+        return self._located(self._completed(found, data), found.lines + first_line)
+
+    def singular_lines(
+        self, data: bytes, first_line: int
+    ) -> tuple[EventBatch, Int64, dict[int, bytes]]:
+        """The same; and the lines of events that are to be read otherwise, by event."""
+        data = _ended(data)
+        found = self._run(data, None)
+        left = {event: data[start:end] for event, *_, start, end in found.odd.tolist()}
+        batch = self._completed(found, data, {})
+        return *self._located(batch, found.lines + first_line), left
+
+    def _located(self, batch: EventBatch, lines: Int64) -> tuple[EventBatch, Int64]:
         freeze(lines)
-        batch = self._completed(found, data)
         errors = {
             event: type(error)(error.message, int(lines[event]))
             for event, error in batch.errors.items()
@@ -82,15 +94,22 @@ class Reader:
 
     def events(self, events: Sequence[Mapping[str, Any]]) -> EventBatch:
         """Events of Python's. Those that are no JSON, or are in error, are encoded as they are."""
+        found, data, left = self._written(events)
+        return self._completed(found, data, {event: events[event] for event in left})
+
+    def singular_events(self, events: Sequence[Mapping[str, Any]]) -> tuple[EventBatch, list[int]]:
+        """The same; and the events that are to be encoded otherwise."""
+        found, data, left = self._written(events)
+        return self._completed(found, data, {}), left
+
+    def _written(self, events: Sequence[Mapping[str, Any]]) -> tuple[_Found, bytes, list[int]]:
+        """What kernels find in events, as lines; and the events that they cannot read."""
         lines = list(map(_line, events))
-        others = {number: events[number] for number, line in enumerate(lines) if line is None}
-        data = b"".join(b"{}\n" if line is None else line for line in lines)
+        left = {number for number, line in enumerate(lines) if line is None}
+        data = b"".join([b"{}\n" if line is None else line for line in lines])
         found = self._run(data, None)
-        if found.events != len(events):  # somebody had the library write several lines for one
-            return self._events(events)
         is_odd = found.odd[:, 1] != to.MAY_BE_INFINITE  # which floats of Python's are not
-        others |= {event: events[event] for event in found.odd[is_odd, 0].tolist()}
-        return self._completed(found, data, others)
+        return found, data, sorted(left.union(found.odd[is_odd, 0].tolist()))
 
     def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
         """Elements of lists, as events; the lines around them were read without an error."""
@@ -131,7 +150,7 @@ class Reader:
         }
         for word, limit in bounds.items():
             state.words[word] = min(limit, at.INT64_MAX)
-        state.words[to.EVERY] = asked.every
+        state.words[to.EVERY], state.words[to.IS_SINGULAR] = asked.every, asked.is_singular
         return state
 
     def _completed(
@@ -232,7 +251,13 @@ def _line(event: object) -> bytes | None:
         line = orjson.dumps(event, option=_OPTIONS)
     except orjson.JSONEncodeError:
         return None
+    if b"\n" in line[:-1]:  # somebody had the library write several lines
+        return None
     return None if b"null" in line and _has_odd_floats(event) else line
+
+
+def _ended(data: bytes) -> bytes:
+    return data if data.endswith(b"\n") else data + b"\n"
 
 
 def _has_odd_floats(event: dict[str, Any]) -> bool:

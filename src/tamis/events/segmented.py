@@ -13,6 +13,7 @@ from tamis.core.index.columns import Ids
 from tamis.core.index.matches import Listing, Subscribers
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment, SnapshotIds
+from tamis.core.limits import Limits
 from tamis.events.encode import Encoder, OneEvent
 from tamis.events.join import InterfaceNumbers
 from tamis.events.model import FIELD, By, EventBatch, FilterTable, Owners
@@ -32,17 +33,29 @@ class EventProgram:
         self._program = engine.compile(table if self._residue is None else self._residue.indexed)
         self._owners: dict[By, Owners] = {}
         self._idle: dict[By, list[Searcher]] = {by: [] for by in get_args(By)}
+        self._singular: EventProgram | None = None
 
     @property
     def ids(self) -> Ids:
         """The ids of the subscriptions."""
         return self.subscriptions.ids
 
+    def singular(self, limits: Limits) -> EventProgram:
+        """The same for events without lists where ``[]`` asks for them; itself, if that is it."""
+        if self._singular is None:
+            own = self.subscriptions.singular(limits)
+            self._singular = self if own is None else EventProgram(own, self._engine)
+        return self._singular
+
     def memory_usage(self) -> dict[str, int]:
         """Bytes: of the "program", and of the "work" that threads do not use now."""
         idle = [searcher for found in self._idle.values() for searcher in list(found)]
         work = sum(searcher.memory_usage() for searcher in idle)
-        return {"program": self._program.memory_usage(), "work": work}
+        found = {"program": self._program.memory_usage(), "work": work}
+        if self._singular not in (None, self):
+            own = self._singular.memory_usage()
+            found = {part: size + own[part] for part, size in found.items()}
+        return found
 
     def match(self, batch: EventBatch, by: By) -> MatchSet:
         """The matches of events that are encoded for the names of the table."""

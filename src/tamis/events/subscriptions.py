@@ -25,7 +25,7 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.join import InterfaceNumbers, TableJoiner
 from tamis.events.model import FilterTable, TableBuilder, checked_table
-from tamis.language.attributes import KEYWORDS
+from tamis.language.attributes import ELEMENTS, KEYWORDS, attribute_of
 from tamis.language.constraints import Filter
 from tamis.language.entries import Entries, SubscriptionItems, bad_ids, given_entries
 from tamis.language.events import parse_filters
@@ -251,6 +251,25 @@ class EventSubscriptions:
         result._texts = Texts.of(entry.expression for entry in entries)
         return result
 
+    def singular(self, limits: Limits) -> EventSubscriptions | None:
+        """The same for events without lists where ``[]`` asks for them, if that makes them others.
+
+        See :mod:`tamis.language.singular`.
+        """
+        names = {name for name in self.table.names if attribute_of(name).mark == ELEMENTS}
+        if not names:
+            return None
+        reader = _Reader(limits, is_singular=True)
+        try:
+            for number, interface in enumerate(self.table.interfaces.tolist()):
+                reader.builder.add_codes(reader.read(self.expression(number)), interface)
+        except SubscriptionError:  # it was read with other limits
+            return None
+        table = reader.builder.freeze()._replace(interface_count=self.table.interface_count)
+        if names <= set(table.names):
+            return None
+        return self.of_columns(self.ids, self.interface_ids, table)
+
     def expression(self, number: int) -> str:
         """The expression of a subscription as it was given; of a table, as it may be written."""
         if self._texts is not None:
@@ -325,9 +344,9 @@ def _is_plain(part: str) -> bool:
 class _Reader:
     """Adds expressions to a table; plain conjunctions, constraint by constraint, by their texts."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, is_singular: bool = False) -> None:
         self.builder = TableBuilder()
-        self._limits = limits
+        self._limits, self._is_singular = limits, is_singular
         self._codes: dict[str, int] = {}
 
     def read(self, expression: str) -> list[list[int]]:
@@ -345,8 +364,13 @@ class _Reader:
         )
         if is_small and None not in codes:
             return [list(dict.fromkeys(code for code in codes if code is not None))]
-        filters = parse_filters(expression, limits)
-        return [list(map(self.builder.code, filter)) for filter in filters]
+        return [list(map(self.builder.code, filter)) for filter in self._filters(expression)]
+
+    def _filters(self, expression: str) -> Filters:
+        if self._is_singular:
+            with suppress(SubscriptionError):  # these may be too many
+                return parse_filters(expression, self._limits, is_singular=True)
+        return parse_filters(expression, self._limits)
 
     def _code(self, part: str) -> int:
         code = self._codes.get(part)

@@ -77,13 +77,19 @@ from tamis.language.eventwords import (
 from tamis.language.networks import network_bits, network_instead
 from tamis.language.patterns import pattern_of
 from tamis.language.regex import RegexError
+from tamis.language.singular import Condition, renumbered, singular
 
 
-def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Filter, ...]:
+def parse_filters(
+    expression: str, limits: Limits = DEFAULT_LIMITS, *, is_singular: bool = False
+) -> tuple[Filter, ...]:
     """The filters that an expression is a disjunction of, each once; so with their constraints.
 
     ``in`` with values of several kinds becomes one for each kind. Errors are a
     ``SubscriptionSyntaxError``, with the place, or a ``SubscriptionLimitError``.
+
+    Args:
+        is_singular: for events without lists where ``[]`` asks for them: see :mod:`.singular`.
 
     >>> for filter in parse_filters('area = "a1" and (temp > 30 or wind > 20.5)'):
     ...     print(filter[0], filter[1][1:])
@@ -94,7 +100,7 @@ def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Fil
         has = f"the expression has {len(expression):,} characters"
         limit = f"the limit is {limits.subscription_chars:,} (subscription_chars)"
         raise SubscriptionLimitError(f"{has}: {limit}")
-    return _Parser(expression, limits).parse()
+    return _Parser(expression, limits, is_singular).parse()
 
 
 def is_filter(expression: str, limits: Limits = DEFAULT_LIMITS) -> bool:
@@ -134,13 +140,14 @@ _ELEMENTS_MAX = 16
 class _Parser(Tokens):
     """Reads one expression; each part of it becomes its filters."""
 
-    def __init__(self, expression: str, limits: Limits) -> None:
-        self.limits = limits
+    def __init__(self, expression: str, limits: Limits, is_singular: bool) -> None:
+        self.limits, self.is_singular = limits, is_singular
         self.count = 0  # of constraints, as they are written
         self.depth = 0  # how many parentheses are around
         self.elements = int(expression[:1] == ITSELF)  # how many [] are around
         self.codes: dict[tuple[object, ...], int] = {}
         self.constraints: list[Constraint] = []
+        self.conditions: dict[str, Condition] = {}  # on elements
         super().__init__(expression, self.elements)
 
     def parse(self) -> tuple[Filter, ...]:
@@ -380,8 +387,14 @@ class _Parser(Tokens):
         else:
             text = f".{text}" if is_one else f".({text})"
         self.elements -= 1
+        name = elements_name(path, text)
+        self.conditions[name] = formula, self.constraints
         self.codes, self.constraints = outer
-        return self._code(Constraint(elements_name(path, text), "exists"))
+        if self.is_singular and not self.elements:
+            found = singular(name, self.conditions)
+            if found is not None:
+                return renumbered(found[0], list(map(self._code, found[1])))
+        return self._code(Constraint(name, "exists"))
 
     def _text(self, formula: Formula) -> str:
         """A formula as it is written: as filters it may be much longer."""

@@ -115,6 +115,11 @@ class Listing:
         self._size = size
         self._idle: list[_ListingState] = []  # of threads that list nothing now
 
+    def beside(self, other: Listing) -> Listing:
+        """Lists what both do, of the same subscriptions."""
+        subscribers = [*self.subscribers, *other.subscribers]
+        return Listing(subscribers, self.ids, self._size, self.version)
+
     @cached_property
     def written(self) -> WrittenLists:
         """The ids as JSON."""

@@ -139,6 +139,8 @@ def _read_event(state: Int64, offset: int) -> int:
     end = _read_value(state, offset, 0)
     if state[to.NAMES] > state[to.NAMES_MAX]:
         to.fail_instead(state, to.TOO_MANY, state[to.NAMES], 0)
+    if state[to.IS_SINGULAR] and state[to.FLAT]:
+        to.fail(state, to.LISTED, 0, 0)
     nodes, flat = int32s(state, TREE.nodes), int64s(state, WORK.flat)
     objects = int64s(state, WORK.objects)
     every = state[to.EVERY]
@@ -207,14 +209,14 @@ def _enter(state: Int64, frame: int, node: int, offset: int, is_object: bool) ->
     if node >= 0:
         nodes, row = int32s(state, TREE.nodes), node * to.COLUMNS
         list = np.int64(nodes[row + to.LIST])
+        inside = nodes[row + to.INSIDE]
         if is_object:
             int64s(state, WORK.objects)[node] = state[to.STAMP]
-        for column in range(to.NULL):
-            if nodes[row + column] >= 0:
-                reason = to.IS_OBJECT if is_object else to.IS_LIST
-                to.fail(state, reason, np.int64(nodes[row + column]), 0)
-        inside = to.KEYS if is_object else to.POSITIONS
-        if not nodes[row + to.INSIDE] & inside:
+        if not inside & to.SINGULAR:
+            _fail_where_asked(state, row, is_object)
+        elif not is_object:
+            to.fail(state, to.LISTED, 0, 0)
+        if not inside & (to.KEYS if is_object else to.POSITIONS):
             node = -1
     if state[to.EVERY] >= 0:
         _count_value(state)
@@ -222,6 +224,16 @@ def _enter(state: Int64, frame: int, node: int, offset: int, is_object: bool) ->
     stack[U(frame + _LIST)] = list
     stack[U(frame + _POSITION)] = _OF_OBJECT if is_object else -1
     stack[U(frame + _BEGIN)] = offset
+
+
+@inlined
+def _fail_where_asked(state: Int64, row: int, is_object: bool) -> None:
+    """Have a line be odd where a node with an object or a list is to be one value."""
+    nodes = int32s(state, TREE.nodes)
+    for column in range(to.NULL):
+        if nodes[row + column] >= 0:
+            reason = to.IS_OBJECT if is_object else to.IS_LIST
+            to.fail(state, reason, np.int64(nodes[row + column]), 0)
 
 
 @inlined
@@ -244,7 +256,7 @@ def _next(state: Int64, frame: int, offset: int) -> tuple[int, int]:
         end, traits = json.string_end(data, offset + 1)
         if end < 0:
             return json.BAD, -1
-        if frame == 0:
+        if frame == 0 or state[to.IS_SINGULAR]:  # objects that [] asks for are events, too
             state[to.NAMES] += 1
         if node >= 0:
             node = _named(state, node, offset + 1, end, traits)

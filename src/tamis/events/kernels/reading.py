@@ -30,8 +30,9 @@ from tamis.events.kernels import json_text as json
     BYTES_MAX, NAMES_MAX, STRING_MAX,  # of a line, an event, a value
     ITSELF,  # the node of an element that is no object, or -1
     EVERY,  # the list for all values, wherever they are, or -1
+    IS_SINGULAR,  # whether some nodes are SINGULAR
     NUMBERS,
-) = range(25)  # fmt: skip
+) = range(26)  # fmt: skip
 
 (
     MALFORMED,  # no event
@@ -44,14 +45,15 @@ from tamis.events.kernels import json_text as json
     IS_OBJECT,
     STRING_TOO_LONG,  # the attribute NUMBER, by its DETAIL bytes
     MAY_BE_INFINITE,  # the only one that leaves its values: a number in it may be too large
-) = range(1, 11)
+    LISTED,  # there is a list where values are singular, or a name with dots for such a place
+) = range(1, 12)
 """Why a line is odd."""
 
 AS_IT_IS, FOLDED, ADDRESS, NULL, LIST, FLAT_OF, ROOT, INSIDE, FILTER = range(9)
 COLUMNS = 10
 """The columns of nodes: see ``Tree``."""
-KEYS, POSITIONS = 1, 2
-"""What may be inside of a node."""
+KEYS, POSITIONS, SINGULAR = 1, 2, 4
+"""What may be inside of a node; and whether there is to be no list: an object is nothing then."""
 ODD_COLUMNS, SLICE_COLUMNS, LATE_COLUMNS = 6, 4, 4
 
 _EXACT, _LARGEST, _TWO_TO_63 = U(1 << 53), U((1 << 63) - 1), 9223372036854775808.0
@@ -72,7 +74,7 @@ class Tree(NamedTuple):
         nodes: int32[nodes * COLUMNS]. The attribute, or -1, that has the value as it is, as a
             folded string, as an address, and where it is null. The list in which its elements are
             entered, or -1. The node that a name with dots stands for, or -1, and the node of that
-            one's first name. What may be inside: KEYS, POSITIONS.
+            one's first name. What may be inside: KEYS, POSITIONS, SINGULAR.
         parents, key_starts, key_bytes: of the names inside of objects: the node around each, and
             its UTF-8. Name i is that of node i + 1.
         slots: int32[]; finds names.
