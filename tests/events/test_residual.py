@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core.errors import EventError, UsageError
+from tamis.core.limits import Limits
 from tamis.events import EventSubscriptions
 from tamis.events import model as at
+from tamis.events.derive import values_in
 from tests.support.event_cases import COMPARE, check_case
 
 ENGINES = ("signature", "reference", "sff", "ocm")
@@ -119,6 +121,21 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
         [{"a": "x"}, {"a": {"b": [["yx"]]}}],
         [{"x": "y"}, {"a": 1}, {}],
     ),
+    "any value, with a wildcard inside": (
+        '* like i"*P?q*r*"',
+        [{"a": "p-Qr"}, {"a": [1, {"b": "xxPéQ..R", "c": "z"}]}, {"n": "p\0qr"}],
+        [{"a": "pq", "b": "r"}, {"a": "p", "b": "qr"}, {"a": "p-q", "b": ["r"]}, {"a": 1}],
+    ),
+    "any value, of two strings": (
+        '* contains "ab" and not * contains "\\u0000"',
+        [{"a": "cab"}, {"a": ["a", "b", "ab"]}],
+        [{"a": "a", "b": "b"}, {"a": "ab", "b": "\0"}, {"ab": "a"}],
+    ),
+    "any value of an element, without case": (
+        'l[].(a = 1 and * contains i"É")',
+        [{"l": [{"a": 1, "b": {"c": "xé"}}]}],
+        [{"l": [{"a": 1}, {"b": "é"}]}],
+    ),
     "any value, of a kind": (
         "* = 3 or * = true",
         [{"a": [{"b": 3.0}]}, {"a": True}],
@@ -138,6 +155,55 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_cases(case: str, engine: str) -> None:
     check_case(*CASES[case], engine)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.text("abA\0É", min_size=1, max_size=3), min_size=1, max_size=4),
+    st.recursive(
+        st.text("abAé\0\n", max_size=4) | st.sampled_from([1, None, 0.5]),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
+    ),
+)
+def test_parts_of_any_value(texts: list[str], value: Any) -> None:
+    """Each string of an event, with case and without, as Python finds it."""
+    expressions = {}
+    for number, text in enumerate(texts):
+        expressions[number, ""] = f"* contains {json.dumps(text)}"
+        expressions[number, "i"] = f"* like i{json.dumps(f'*{text[:1]}?{text[1:]}*')}"
+    matcher = tamis.compile_events({f"{n}{i}": each for (n, i), each in expressions.items()})
+    strings = [each for each in values_in({"v": value}, Limits()) if isinstance(each, str)]
+    expected = []
+    for number, text in enumerate(texts):
+        regex = re.compile(f"{text[:1]}.{text[1:]}".lower(), re.DOTALL)
+        expected += [f"{number}"] * any(text in each for each in strings)
+        expected += [f"{number}i"] * any(regex.search(each.lower()) for each in strings)
+    events = [{"v": value}, {}]
+    assert [list(found) for found in matcher.match_many(events)] == [expected, []]
+    assert list(matcher.match(events[0])) == expected
+    lines = json.dumps(events[0]).encode() + b"\n" + orjson.dumps(events[0])
+    assert [list(found) for found in matcher.match_ndjson(lines)] == [expected] * 2
+
+
+def test_any_value_that_cannot_be_read() -> None:
+    matcher = tamis.compile_events(
+        {"s": '* contains "x"'}, limits=Limits(event_string_bytes=4, event_attributes=3)
+    )
+    bad = [{"a": ["12345"]}, {"a": [1, 2, 3]}, {"a": {"b": "\ud800"}}, {"a": b"x"}]
+    for event in bad:
+        with pytest.raises(EventError) as raised:
+            matcher.match(event)
+        found = list(matcher.match_many([{"a": "x"}, event, {"a": 2**70}]))
+        assert [list(found[0]), str(found[1].error), list(found[2])] == [
+            ["s"],
+            str(raised.value),
+            [],
+        ]
+    for event in bad[:2]:
+        (of_line,) = matcher.match_ndjson(json.dumps(event).encode())
+        with pytest.raises(EventError) as raised:
+            matcher.match(event)
+        assert str(of_line.error) == f"line 1: {raised.value}"
 
 
 BAD = {

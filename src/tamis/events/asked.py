@@ -13,7 +13,17 @@ from tamis.events.derive import Deriver, Place
 from tamis.events.kernels import reading as to
 from tamis.events.kernels.reading import enter_keys
 from tamis.events.model import packed
-from tamis.language.attributes import ADDRESS, FOLDED, ITSELF, NULL, PATH, attribute_of
+from tamis.language.attributes import (
+    ADDRESS,
+    EVERY,
+    FOLDED,
+    ITSELF,
+    NULL,
+    PATH,
+    attribute_of,
+    folded_name,
+    path_name,
+)
 
 _COLUMNS = {PATH: to.AS_IT_IS, FOLDED: to.FOLDED, ADDRESS: to.ADDRESS, NULL: to.NULL}
 """The column of nodes for the attribute that has a mark."""
@@ -33,7 +43,8 @@ class Asked(NamedTuple):
 
     Attributes:
         itself: the node of an element that is no object, or -1.
-        every: the number of the list of all values, or -1.
+        every: the number of the list of all values, or -1; and whether strings are in it.
+        joined: the attribute that has all strings, and the one that has them folded; or -1.
         conditions: the place of each list, and the numbers of the attributes for its conditions.
         key_bytes: a name that is written in more bytes is no name of the tree.
         flat: how many names with dots stand for paths.
@@ -42,7 +53,8 @@ class Asked(NamedTuple):
 
     tree: to.Tree
     itself: int
-    every: int
+    every: tuple[int, bool]
+    joined: list[int]
     conditions: dict[Place, Int32]
     key_bytes: int
     flat: int
@@ -95,12 +107,12 @@ def asked_of(names: Sequence[str], deriver: Deriver, singular: Collection[str] =
         own = rows[number, : to.NULL]
         if all(names[each] in singular for each in own[own >= 0]):
             rows[number, to.INSIDE] |= to.SINGULAR
-    every = -1 if deriver.every is None else enter_conditions(deriver.every)
-    tree = _tree(nodes, rows)
-    longest = int(np.diff(tree.key_starts).max(initial=0))
-    flat = len(deriver.dotted)
-    itself, key_bytes = top.get(ITSELF, -1), _ESCAPED_MAX * longest
-    return Asked(tree, itself, every, conditions, key_bytes, flat, bool(singular))
+    every = deriver.every
+    listed = enter_conditions(every) if every.conditions else -1, every.asks_strings
+    joined = [numbers.get(path_name((EVERY,)), -1), numbers.get(folded_name(EVERY), -1)]
+    tree, itself, flat = _tree(nodes, rows), top.get(ITSELF, -1), len(deriver.dotted)
+    key_bytes = _ESCAPED_MAX * int(np.diff(tree.key_starts).max(initial=0))
+    return Asked(tree, itself, listed, joined, conditions, key_bytes, flat, bool(singular))
 
 
 def _nodes_of(plain: Iterable[str], deriver: Deriver) -> list[_Node]:

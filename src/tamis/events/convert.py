@@ -226,7 +226,7 @@ def _matcher(label: str, operator: str, value: str) -> str:
 def _regex_tests(name: str, text: str) -> list[str]:
     """The alternatives of a regular expression that matches whole values, as simple as they are."""
     try:
-        of_empty = pattern_of("matches", f"^(?s:{text})$", False).matches(b"")
+        of_empty = pattern_of("matches", f"^(?s:{text})$").matches(b"")
     except (RegexError, SubscriptionError) as error:
         message = f"the regular expression {text!r:.80} cannot be used: {error.message}"
         raise UnsupportedExpression(message) from None

@@ -12,6 +12,7 @@ import numpy as np
 from tamis.core.arrays import Int64, distinct
 from tamis.core.errors import EventError
 from tamis.core.index.matchset import ranges
+from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.events.checks import plain_value, too_many_values
 from tamis.events.model import EventBatch
@@ -20,8 +21,10 @@ from tamis.language.attributes import (
     ELEMENTS,
     EVERY,
     FOLDED,
+    INSTEAD,
     ITSELF,
     NULL,
+    SEPARATOR,
     Path,
     attribute_of,
     path_name,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from tamis.events.matcher import CompiledEventMatcher
 
 _MISSING = object()
+_OF_NUMBERS = lazy_pattern(r" [=<>!]+ -?[0-9]")
 _UNBOUNDED = 1 << 40
 
 
@@ -62,6 +66,11 @@ class Place:
                 inner = place.inside[part] = Place(self._limits, (*place.path, part))
             place = inner
         return place
+
+    @cached_property
+    def asks_strings(self) -> bool:
+        """Whether some condition may hold of a string."""
+        return not all(map(_OF_NUMBERS.match, self.conditions))
 
     @cached_property
     def of_elements(self) -> CompiledEventMatcher:
@@ -135,8 +144,11 @@ class Deriver:
     [7, True]
 
     Attributes:
+        limits: on each event.
         top: the tree of all places.
-        every: what is asked of all values, wherever they are; or None.
+        every: what is asked of all values, wherever they are. Its names are of their strings, all
+            together.
+        reads_every: whether anything is.
         dotted: paths by what they are as one name.
         roots: the attributes whose objects and lists are looked into.
         single: others whose values it reads, which have to be plain.
@@ -145,7 +157,7 @@ class Deriver:
     def __init__(self, names: Sequence[str], limits: Limits) -> None:
         self._all = names
         self._names = {name for name in names if attribute_of(name).mark}
-        self._limits = limits
+        self.limits = limits
         self.top = Place(limits)
         self.dotted: dict[str, Place] = {}
         self._asked: set[str] = set()  # others, which may have any values
@@ -163,8 +175,10 @@ class Deriver:
             of.add(str(path[0]))
             if len(path) > 1 and all(isinstance(part, str) and "." not in part for part in path):
                 self.dotted[".".join(map(str, path))] = place
-        self.every = self.top.inside.pop(EVERY, None)  # a name that any event may have
+        self.every = self.top.inside.pop(EVERY, Place(limits))  # a name that any event may have
+        self.reads_every = bool(self.every.names or self.every.conditions)
         self.roots.discard(EVERY)
+        self.single.discard(EVERY)
 
     def __bool__(self) -> bool:
         return bool(self._names)
@@ -172,7 +186,7 @@ class Deriver:
     @property
     def looks_inside(self) -> bool:
         """Whether it reads objects or lists."""
-        return bool(self.roots) or self.every is not None
+        return bool(self.roots) or self.reads_every
 
     def read_at_top(self, known: Collection[str]) -> list[str]:
         """All attributes that are read, at the top of events of which some are known."""
@@ -180,7 +194,7 @@ class Deriver:
         dotted = {name: place.path[0] for name, place in self.dotted.items() if name in known}
         flat = set(dotted.values())
         roots = (root for root in sorted(self.roots) if root in known or root not in flat)
-        others = () if self.every is None else known
+        others = known if self.reads_every else ()
         asked = sorted(self.single | self._asked)
         return list(dict.fromkeys([*plain, *asked, *roots, *dotted, *others]))
 
@@ -196,15 +210,15 @@ class Deriver:
         elements: _Listed = {}
         for number, event in enumerate(events):
             own = {name: value for name, value in event.items() if name not in self._names}
-            reader = _Reader(self._limits, own, elements, number)
+            reader = _Reader(self.limits, own, elements, number)
             try:
                 reader.look(self.top, event)
                 for dotted in self.dotted.keys() & event.keys():
                     place = self.dotted[dotted]
                     if not isinstance(event.get(str(place.path[0])), Mapping):
                         reader.read(place, event[dotted])
-                if self.every is not None:
-                    reader.list_elements(self.every, values_in(event, self._limits))
+                if self.reads_every:
+                    reader.read_every(self.every, values_in(event, self.limits))
             except EventError as error:
                 errors.setdefault(number, error)
                 own = {}
@@ -287,6 +301,22 @@ class _Reader:
             self._found[name] = of_string(mark, own)
         if place.conditions:
             self.list_elements(place, value if isinstance(value, list | tuple) else [value])
+
+    def read_every(self, place: Place, values: Sequence[Any]) -> None:
+        """Find what is asked of all values of the event."""
+        if place.conditions:
+            asks_strings = place.asks_strings
+            self.list_elements(
+                place, (each for each in values if asks_strings or not isinstance(each, str))
+            )
+        if place.names:
+            string_max = self._limits.event_string_bytes
+            others = (value for value in values if not isinstance(value, int | float | np.number))
+            plain = (plain_value(EVERY, value, string_max) for value in others)
+            strings = [each.replace(SEPARATOR, INSTEAD) for each in plain if isinstance(each, str)]
+            joined = SEPARATOR.join([*strings, ""]) if strings else None
+            for mark, name in place.names.items():
+                self._found[name] = of_string(mark, joined)
 
     def list_elements(self, place: Place, values: Iterable[Any]) -> None:
         """Have the conditions of a place asked of some values."""

@@ -138,7 +138,7 @@ class Reader:
         nodes = len(asked.tree.filters)
         work = zeros(
             to.Work, 1 << 10, seen=nodes, objects=nodes, flat=2 * asked.flat, stack=STACK_SIZE,
-            key=asked.key_bytes, string_bytes=1 << 14,
+            key=asked.key_bytes, string_bytes=1 << 14, joined=1 << 10,
         )  # fmt: skip
         together = (("event_starts", "lines"), ("names", "kinds", "values"))
         state = State(to.STATE_SIZE, to.WORK, work, together)
@@ -150,7 +150,10 @@ class Reader:
         }
         for word, limit in bounds.items():
             state.words[word] = min(limit, at.INT64_MAX)
-        state.words[to.EVERY], state.words[to.IS_SINGULAR] = asked.every, asked.is_singular
+        state.words[to.EVERY : to.EVERY + 2] = asked.every
+        state.words[to.IS_SINGULAR] = asked.is_singular
+        state.words[to.JOINED_PLAIN : to.JOINED_FOLDED + 1] = asked.joined
+        state.words[to.JOINS] = max(asked.joined) >= 0
         return state
 
     def _completed(

@@ -24,7 +24,6 @@ from tamis.events.kernels.values import Events
 from tamis.events.model import EventBatch, FilterTable, Owners
 from tamis.events.model import packed as packed_strings
 from tamis.events.planner import Searcher
-from tamis.language.attributes import FOLDED
 from tamis.language.patterns import Pattern, pattern_of
 
 if TYPE_CHECKING:
@@ -84,9 +83,9 @@ def _pattern(table: FilterTable, key: Sequence[int]) -> tuple[Pattern, Dfa] | No
     name, operator, _, value = key
     if operator < model.LIKE:
         return None
-    is_folded = table.names[name][:1] == FOLDED
     try:
-        found = pattern_of(model.OPERATORS[operator], table.bytes_of(value).decode(), is_folded)
+        text = table.bytes_of(value).decode()
+        found = pattern_of(model.OPERATORS[operator], text, table.names[name])
         return found, found.dfa()
     except (ValueError, SubscriptionError) as error:  # of arrays that nobody has checked
         message = f"values has what is no pattern: {error}"

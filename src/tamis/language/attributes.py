@@ -11,7 +11,9 @@ an attribute that the encoder of events adds:
 ``ADDRESS``    the bits of the internet address that a string is: see ``language.networks``
 =============  =====================================================================================
 
-``EVERY`` is the path of all values of an event, wherever they are: elements of one list.
+``EVERY`` is the path of all values of an event, wherever they are: elements of one list. As an
+attribute it is their strings, each with ``SEPARATOR`` behind it, and ``INSTEAD`` where it has that
+itself: what has neither is contained in one of them where it is contained in all together.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ _INDEX = "\4"
 ITSELF = "\5"
 """The name of an element in conditions on it."""
 EVERY = "\7"
+SEPARATOR, INSTEAD = "\0", "\1"
 MARKS = (FOLDED, NULL, PATH, ELEMENTS, ADDRESS, _INDEX, ITSELF, EVERY)
 
 KEYWORDS = frozenset("prefix suffix contains and or not in exists between true false null".split())
@@ -90,7 +93,7 @@ def attribute_of(name: str) -> Attribute:
         own, _, condition = name[1:].partition(ELEMENTS)
         return Attribute(ELEMENTS, _path_of(own), condition)
     path = _path_of(name)
-    return Attribute(PATH if len(path) > 1 else "", path)
+    return Attribute(PATH if len(path) > 1 or name == EVERY else "", path)
 
 
 def _path_of(name: str) -> Path:

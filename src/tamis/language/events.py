@@ -30,6 +30,7 @@ any expression is a disjunction of filters, which is what :func:`parse_filters` 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
@@ -37,9 +38,11 @@ from tamis.core.errors import SubscriptionError, SubscriptionLimitError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language.attributes import (
     EVERY,
+    INSTEAD,
     ITSELF,
     KEYWORDS,
     MARKS,
+    SEPARATOR,
     Path,
     address_name,
     attribute_of,
@@ -75,7 +78,7 @@ from tamis.language.eventwords import (
     quoted,
 )
 from tamis.language.networks import network_bits, network_instead
-from tamis.language.patterns import pattern_of
+from tamis.language.patterns import asks_for_a_part, pattern_of
 from tamis.language.regex import RegexError
 from tamis.language.singular import Condition, renumbered, singular
 
@@ -293,7 +296,7 @@ class _Parser(Tokens):
         folds = is_folded(token)
         own = folded_name(name) if folds else name
         try:
-            pattern = pattern_of(operator, value, folds)
+            pattern = pattern_of(operator, value, own)
             if pattern.is_exact:
                 parts = [self._code(Constraint(own, *part)) for part in pattern.literals]
                 return All(tuple(parts)) if len(parts) > 1 else parts[0]
@@ -381,6 +384,7 @@ class _Parser(Tokens):
             hint = 'write *.(. prefix "a" and not . = "ab"), or [] for some element of a list'
             self.fail("* is any string, number or boolean, which has no fields", at, hint)
         self._filters(formula, start)  # so that it is refused here, if ever
+        together = self._of_all_strings(formula) if path == (EVERY,) else None
         is_one, text = isinstance(formula, int), self._text(formula)
         if is_one and text.startswith(". "):
             text = text.removeprefix(".")
@@ -390,11 +394,30 @@ class _Parser(Tokens):
         name = elements_name(path, text)
         self.conditions[name] = formula, self.constraints
         self.codes, self.constraints = outer
+        if together is not None:
+            return self._code(together)
         if self.is_singular and not self.elements:
             found = singular(name, self.conditions)
             if found is not None:
                 return renumbered(found[0], list(map(self._code, found[1])))
         return self._code(Constraint(name, "exists"))
+
+    def _of_all_strings(self, formula: Formula) -> Constraint | None:
+        """A constraint on any value of events that all strings together answer, or None."""
+        if not isinstance(formula, int):
+            return None
+        name, operator, constant = self.constraints[formula]
+        if not isinstance(constant, str) or SEPARATOR in constant or INSTEAD in constant:
+            return None
+        own = name[:-1] + EVERY
+        if operator == "like":
+            if not asks_for_a_part(constant):
+                return None
+            with suppress(SubscriptionLimitError):  # it may need more states
+                pattern_of(operator, constant, own).dfa(self.limits.subscription_states)
+                return Constraint(own, operator, constant)
+            return None
+        return Constraint(own, operator, constant) if operator == "contains" else None
 
     def _text(self, formula: Formula) -> str:
         """A formula as it is written: as filters it may be much longer."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from tamis.core.automata import Dfa
 from tamis.core.lazy import lazy_pattern
+from tamis.language.attributes import EVERY, FOLDED, SEPARATOR
 from tamis.language.constraints import fold
 from tamis.language.regex import Regex, parse_like, parse_regex
 
@@ -21,6 +23,8 @@ class Pattern:
 
     Attributes:
         operator, text, is_folded: as it is written; folded strings are matched by folded patterns.
+        is_joined: whether it is one of ``like`` for a part of one of several strings, which are
+            joined as ``EVERY`` has them.
         literals: constraints that all strings satisfy that it matches: operators and constants.
         is_exact: whether these are all that it asks for.
 
@@ -32,11 +36,12 @@ class Pattern:
     ((('prefix', 'a'), ('contains', 'b')), [True, True, False])
     """
 
-    def __init__(self, operator: str, text: str, is_folded: bool) -> None:
+    def __init__(self, operator: str, text: str, is_folded: bool, is_joined: bool = False) -> None:
         self.operator, self.text, self.is_folded = operator, text, is_folded
+        self.is_joined = is_joined
         self._dfa: Dfa | None = None
         self.literals: tuple[tuple[str, str], ...]
-        simple = _SIMPLE.fullmatch(text) if operator == "like" else None
+        simple = _SIMPLE.fullmatch(text) if operator == "like" and not is_joined else None
         if simple is not None:  # as most are
             literal = _ESCAPED.sub(r"\1", simple[2])
             literal = fold(literal) if is_folded else literal
@@ -46,8 +51,10 @@ class Pattern:
             self.literals, self.is_exact = tuple(regex.literals()), regex.is_exact
 
     def _regex(self) -> Regex:
-        parse = parse_like if self.operator == "like" else parse_regex
-        return parse(self.text, self.is_folded)
+        if self.operator == "like" and not self.is_joined:
+            return parse_like(self.text, self.is_folded)
+        text = _in_one_of_several(self.text) if self.is_joined else self.text
+        return parse_regex(text, self.is_folded)
 
     def dfa(self, states_max: int = _UNBOUNDED) -> Dfa:
         """Its automaton, which is kept if it is small.
@@ -66,11 +73,31 @@ class Pattern:
         return self.dfa().accepts(text)
 
 
+_PIECE = lazy_pattern(r"(\*)|(\?)|\\([*?\\])|([^*?\\]+|\\)")
+
+
+def asks_for_a_part(text: str) -> bool:
+    """Whether a pattern of ``like`` begins and ends with ``*``."""
+    pieces = list(_PIECE.finditer(text))
+    return len(pieces) > 2 and bool(pieces[0][1] and pieces[-1][1])
+
+
+def _in_one_of_several(text: str) -> str:
+    """A regular expression for a pattern that asks for a part of a string, of joined ones."""
+    other = f"[^{SEPARATOR}]"
+    parts = (
+        f"{other}*" if each[1] else other if each[2] else re.escape(each[3] or each[4])
+        for each in list(_PIECE.finditer(text))[1:-1]
+    )
+    return f"(?s){''.join(parts)}"
+
+
 _KEPT_MAX = 1 << 14
 """Transitions of an automaton that is kept: most have hundreds."""
 
 
 @lru_cache(1 << 12)
-def pattern_of(operator: str, text: str, is_folded: bool) -> Pattern:
-    """A pattern; those that were used lately are compiled once."""
-    return Pattern(operator, text, is_folded)
+def pattern_of(operator: str, text: str, name: str = "") -> Pattern:
+    """A pattern of the attribute of a name; those that were used lately are compiled once."""
+    is_joined = operator == "like" and name[-1:] == EVERY
+    return Pattern(operator, text, name[:1] == FOLDED, is_joined)

@@ -13,7 +13,6 @@ from tamis.core.index.matchset import MatchSet, match_set
 from tamis.events import model as at
 from tamis.events.model import EventBatch, FilterTable, Owners
 from tamis.events.planner import Engine
-from tamis.language.attributes import FOLDED
 from tamis.language.patterns import pattern_of
 
 Value = bytes | int | float | bool
@@ -166,7 +165,7 @@ def constraint_of(table: FilterTable, number: int) -> Constraint:
     elif code >= at.LIKE:
         text = table.bytes_of(int(table.values[number])).decode()
         kind = bytes
-        constant = pattern_of(at.OPERATORS[code], text, table.names[name][:1] == FOLDED)
+        constant = pattern_of(at.OPERATORS[code], text, table.names[name])
     elif code == at.IN:
         items = range(*table.list_starts[table.values[number] :][:2].tolist())
         constant = [_value(table, table.list_kinds, table.list_values, item) for item in items]

@@ -98,7 +98,7 @@ def _begin(state: Int64) -> bool:
     int64s(state, WORK.lines)[event] = state[to.LINE]
     state[to.FIRST_STRING], state[to.FIRST_SLICE] = state[to.STRINGS], state[to.SLICES]
     state[to.FIRST_LATE] = state[to.LATE]
-    state[to.REASON] = state[to.NAMES] = state[to.VALUES] = state[to.FLAT] = 0
+    state[to.REASON] = state[to.NAMES] = state[to.VALUES] = state[to.FLAT] = state[to.JOINED] = 0
     state[to.STAMP] += 1
     return True
 
@@ -107,6 +107,8 @@ def _begin(state: Int64) -> bool:
 def _end(state: Int64, start: int, end: int) -> bool:
     """End an event. If it is odd or an array is full, what it had is taken back."""
     starts, event = int64s(state, WORK.event_starts), state[to.EVENTS]
+    if state[to.JOINED] and not state[to.FULL]:
+        to.take_joined(state)
     is_in_error = state[to.REASON] not in (0, to.MAY_BE_INFINITE)
     if is_in_error:
         state[to.FULL] = 0  # it needs no room
@@ -143,8 +145,9 @@ def _read_event(state: Int64, offset: int) -> int:
         to.fail(state, to.LISTED, 0, 0)
     nodes, flat = int32s(state, TREE.nodes), int64s(state, WORK.flat)
     objects = int64s(state, WORK.objects)
-    every = state[to.EVERY]
+    every, joins = state[to.EVERY], state[to.JOINS]
     state[to.EVERY] = -1  # these values were met
+    state[to.JOINS] = 0
     if end >= 0:
         for index in range(0, 2 * state[to.FLAT], 2):
             row = flat[index] * to.COLUMNS
@@ -152,6 +155,7 @@ def _read_event(state: Int64, offset: int) -> int:
             if objects[root] != state[to.STAMP]:
                 _read_value(state, flat[index + 1], np.int64(nodes[row + to.FLAT_OF]))
     state[to.EVERY] = every
+    state[to.JOINS] = joins
     return end
 
 
@@ -218,7 +222,7 @@ def _enter(state: Int64, frame: int, node: int, offset: int, is_object: bool) ->
             to.fail(state, to.LISTED, 0, 0)
         if not inside & (to.KEYS if is_object else to.POSITIONS):
             node = -1
-    if state[to.EVERY] >= 0:
+    if state[to.EVERY] >= 0 or state[to.JOINS]:
         _count_value(state)
     stack[U(frame + _NODE)] = node
     stack[U(frame + _LIST)] = list
@@ -320,6 +324,8 @@ def _read_scalar(state: Int64, offset: int, node: int) -> int:
             return json.BAD
         if node >= 0:
             to.take_string(state, node, offset + 1, end, traits)
+        if state[to.JOINS]:
+            to.join_string(state, offset + 1, end, traits)
         end += 1
     elif byte in (json.TRUE, json.FALSE, json.NULL):
         end = json.word_end(data, offset)
@@ -337,10 +343,11 @@ def _read_scalar(state: Int64, offset: int, node: int) -> int:
         list = np.int64(int32s(state, TREE.nodes)[node * to.COLUMNS + to.LIST])
         if list >= 0:
             to.add_slice(state, list, offset, end)
-    if state[to.EVERY] >= 0:
+    if state[to.EVERY] >= 0 or state[to.JOINS]:
         _count_value(state)
-        if byte != json.NULL:
-            to.add_slice(state, state[to.EVERY], offset, end)
+    is_left = byte == json.NULL or (byte == json.QUOTE and not state[to.EVERY_STRING])
+    if state[to.EVERY] >= 0 and not is_left:
+        to.add_slice(state, state[to.EVERY], offset, end)
     return end
 
 

@@ -17,6 +17,7 @@ from tamis.core.kernel.table import GOLDEN, free_slot, mixed, slot_finder
 from tamis.core.kernel.text import same_bytes
 from tamis.events import model as at
 from tamis.events.kernels import json_text as json
+from tamis.language.attributes import INSTEAD, SEPARATOR
 
 (
     NEXT,  # where the next line begins; of elements, the number of the next one
@@ -30,9 +31,13 @@ from tamis.events.kernels import json_text as json
     BYTES_MAX, NAMES_MAX, STRING_MAX,  # of a line, an event, a value
     ITSELF,  # the node of an element that is no object, or -1
     EVERY,  # the list for all values, wherever they are, or -1
+    EVERY_STRING,  # whether strings are among these
     IS_SINGULAR,  # whether some nodes are SINGULAR
+    JOINS,  # whether all strings are asked for together
+    JOINED_PLAIN, JOINED_FOLDED,  # the attributes that they are, or -1
+    JOINED,  # their bytes so far
     NUMBERS,
-) = range(26)  # fmt: skip
+) = range(31)  # fmt: skip
 
 (
     MALFORMED,  # no event
@@ -56,6 +61,7 @@ KEYS, POSITIONS, SINGULAR = 1, 2, 4
 """What may be inside of a node; and whether there is to be no list: an object is nothing then."""
 ODD_COLUMNS, SLICE_COLUMNS, LATE_COLUMNS = 6, 4, 4
 
+_SEPARATOR, _INSTEAD = ord(SEPARATOR), ord(INSTEAD)
 _EXACT, _LARGEST, _TWO_TO_63 = U(1 << 53), U((1 << 63) - 1), 9223372036854775808.0
 
 
@@ -107,6 +113,7 @@ class Work(NamedTuple):
         stack: int64[]; of each open object or list: its node, its list, the position in it, and
             where its present value begins.
         key: uint8[]; a name without escapes.
+        joined: uint8[]; the strings of the event, each with a separator behind it.
     """
 
     event_starts: Int64
@@ -124,6 +131,7 @@ class Work(NamedTuple):
     flat: Int64
     stack: Int64
     key: Bytes
+    joined: Bytes
 
 
 INPUT, TREE, WORK, STATE_SIZE = lay_out(NUMBERS, Input, Tree, Work)
@@ -325,7 +333,7 @@ def take_string(state: Int64, node: int, start: int, end: int, traits: int) -> N
     asked = max(name, folded, address)
     if asked < 0:
         return
-    number, size = _add_string(state, start, end, traits)
+    number, size = _add_string(state, uint8s(state, INPUT.data), start, end, traits)
     if number < 0:
         return
     if size > state[STRING_MAX]:
@@ -336,28 +344,67 @@ def take_string(state: Int64, node: int, start: int, end: int, traits: int) -> N
         _add_row(state, address, at.STRING, number)
         _complete_later(state, ADDRESS, 0, 0)
     if folded >= 0:
-        lowered = _add_lowered(state, number)
-        if lowered >= 0:
-            _add_row(state, folded, at.STRING, lowered)
-        else:
-            _add_row(state, folded, at.STRING, number)
-            _complete_later(state, FOLDED, 0, 0)
+        _add_folded(state, folded, number)
+
+
+@inlined
+def _add_folded(state: Int64, name: int, number: int) -> None:
+    """Add a string, which was added as it is, without case."""
+    lowered = _add_lowered(state, number)
+    if lowered >= 0:
+        _add_row(state, name, at.STRING, lowered)
+    else:
+        _add_row(state, name, at.STRING, number)
+        _complete_later(state, FOLDED, 0, 0)
 
 
 @called
-def _add_string(state: Int64, start: int, end: int, traits: int) -> tuple[int, int]:
+def join_string(state: Int64, start: int, end: int, traits: int) -> None:
+    """Have a string be one of all of the event."""
+    data, into, first = uint8s(state, INPUT.data), uint8s(state, WORK.joined), state[JOINED]
+    if first + end - start >= len(into):
+        state[FULL] = WORK.joined
+        return
+    last = _copy_string(data, start, end, traits, into, first)
+    if last - first > state[STRING_MAX]:
+        fail(state, STRING_TOO_LONG, max(state[JOINED_PLAIN], state[JOINED_FOLDED]), last - first)
+    if traits & json.ESCAPED:
+        for place in range(first, last):
+            if into[U(place)] == _SEPARATOR:
+                into[U(place)] = _INSTEAD
+    into[U(last)] = _SEPARATOR
+    state[JOINED] = last + 1
+
+
+@called
+def take_joined(state: Int64) -> None:
+    """Add all strings of the event, together."""
+    number, _ = _add_string(state, uint8s(state, WORK.joined), 0, state[JOINED], 0)
+    if number >= 0 and state[JOINED_PLAIN] >= 0:
+        _add_row(state, state[JOINED_PLAIN], at.STRING, number)
+    if number >= 0 and state[JOINED_FOLDED] >= 0:
+        _add_folded(state, state[JOINED_FOLDED], number)
+
+
+@inlined
+def _copy_string(data: Bytes, start: int, end: int, traits: int, into: Bytes, first: int) -> int:
+    """Write a string without its escapes; where it ends."""
+    if traits & json.ESCAPED:
+        return json.unescape(data, start, end, into, first)
+    for place in range(end - start):
+        into[U(first + place)] = data[U(start + place)]
+    return first + end - start
+
+
+@called
+def _add_string(state: Int64, data: Bytes, start: int, end: int, traits: int) -> tuple[int, int]:
     """Add a string; its number, or -1 if there is no room, and its size."""
-    data, into = uint8s(state, INPUT.data), uint8s(state, WORK.string_bytes)
+    into = uint8s(state, WORK.string_bytes)
     starts, number = int64s(state, WORK.string_starts), state[STRINGS]
     first = starts[number]
     if not _has_room(state, end - start):
         return -1, 0
-    if traits & json.ESCAPED:
-        last = json.unescape(data, start, end, into, first)
-    else:
-        last = first + end - start
-        for place in range(end - start):
-            into[U(first + place)] = data[U(start + place)]
+    last = _copy_string(data, start, end, traits, into, first)
     starts[number + 1] = last
     state[STRINGS] = number + 1
     return number, last - first
