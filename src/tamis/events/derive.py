@@ -149,6 +149,7 @@ class Deriver:
         every: what is asked of all values, wherever they are. Its names are of their strings, all
             together.
         reads_every: whether anything is.
+        looks_inside: whether it reads objects or lists.
         dotted: paths by what they are as one name.
         roots: the attributes whose objects and lists are looked into.
         single: others whose values it reads, which have to be plain.
@@ -179,14 +180,10 @@ class Deriver:
         self.reads_every = bool(self.every.names or self.every.conditions)
         self.roots.discard(EVERY)
         self.single.discard(EVERY)
+        self.looks_inside = bool(self.roots) or self.reads_every
 
     def __bool__(self) -> bool:
         return bool(self._names)
-
-    @property
-    def looks_inside(self) -> bool:
-        """Whether it reads objects or lists."""
-        return bool(self.roots) or self.reads_every
 
     def read_at_top(self, known: Collection[str]) -> list[str]:
         """All attributes that are read, at the top of events of which some are known."""

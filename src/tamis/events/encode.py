@@ -51,6 +51,7 @@ class Encoder:
 
     Attributes:
         reader: reads lines.
+        looks_inside: whether it reads objects or lists, which kernels do in lines.
 
     >>> encoder = Encoder(["temp", "area"])
     >>> batch = encoder.events([{"area": "area1", "temp": 35, "unknown": [1]}, {"area": b"1"}])
@@ -67,15 +68,10 @@ class Encoder:
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._deriver = Deriver(self.names, limits)
-        self._derives = bool(self._deriver)
+        self._derives, self.looks_inside = bool(self._deriver), self._deriver.looks_inside
         plain = (name for name in names if not attribute_of(name).mark)
         self._read = {*plain, *self._deriver.single}
         self.reader = Reader(self.names, self._deriver, limits, self.plain_events, singular)
-
-    @property
-    def looks_inside(self) -> bool:
-        """Whether it reads objects or lists, which kernels do in lines."""
-        return self._deriver.looks_inside
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them.
