@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import accumulate, chain, repeat
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,6 @@ from tamis.events.reader import Reader
 from tamis.language.attributes import attribute_of
 
 _NESTED, _NULL = 254, 255
-_ONE_VALUES, _ONE_BYTES = 256, 1 << 14
 _KINDS: dict[type, int] = {
     int: at.INTEGER,
     float: at.FLOAT,
@@ -149,12 +148,6 @@ class Encoder:
                 raise of_no_kind(name, found[name])
         return found
 
-    def one(self, event: Mapping[str, Any], into: OneEvent) -> bool:
-        """Encode a checked event by itself, if that is possible: whether it was."""
-        if self._derives:
-            event = self.with_derived(dict(event))
-        return into.take(event, self._numbers)
-
     def _encoded(self, events: list[dict[str, Any]], errors: dict[int, EventError]) -> EventBatch:
         """Encode events whose values that filters name are plain, lists or dicts.
 
@@ -188,55 +181,6 @@ class Encoder:
         batch = EventBatch(starts_of(sizes), names, kinds, bits, *_packed(strings), errors)
         freeze(*batch[:6])
         return batch
-
-
-class OneEvent:
-    """Room for one event of plain values; for one thread at a time.
-
-    Attributes:
-        arrays: the fields of an ``EventBatch``, and whether the event is in error: it is not.
-    """
-
-    def __init__(self) -> None:
-        self._names, self._kinds = np.zeros(_ONE_VALUES, np.int32), np.zeros(_ONE_VALUES, np.uint8)
-        self._values, self._starts = np.zeros(_ONE_VALUES, np.int64), np.zeros(2, np.int64)
-        self._string_starts = np.zeros(_ONE_VALUES + 1, np.int64)
-        self._bytes = np.zeros(_ONE_BYTES + 8, np.uint8)
-        self.arrays = (
-            self._starts, self._names, self._kinds, self._values, self._string_starts, self._bytes,
-            np.zeros(1, np.uint8),
-        )  # fmt: skip
-
-    def take(self, event: Mapping[str, Any], numbers: Mapping[str, int]) -> bool:
-        """Encode an event: whether it has no more, and nothing else, than there is room for."""
-        names: list[int] = []
-        kinds: list[int] = []
-        values: list[int] = []
-        texts: list[bytes] = []
-        for name, value in event.items():
-            number = numbers.get(name)
-            if number is None or value is None:
-                continue
-            kind = _KINDS.get(type(value), _NESTED)
-            if kind == _NESTED:
-                return False
-            bits = value
-            if kind == at.STRING:
-                bits = len(texts)
-                texts.append(value.encode())
-            elif kind == at.FLOAT:
-                kind, bits = at.number(value)
-            names.append(number)
-            kinds.append(kind)
-            values.append(bits)
-        count, data = len(names), b"".join(texts)
-        if count > _ONE_VALUES or len(data) > _ONE_BYTES:
-            return False
-        self._names[:count], self._kinds[:count], self._values[:count] = names, kinds, values
-        self._string_starts[1 : len(texts) + 1] = list(accumulate(map(len, texts)))
-        self._bytes[: len(data)] = memoryview(data)
-        self._starts[1] = count
-        return True
 
 
 def encode(

@@ -36,11 +36,8 @@ class GeneralForm:
         return EventMatches(*self.segmented.match(batch, by), batch.errors, lines)
 
     def one(self, event: Mapping[str, Any]) -> EventMatches | None:
-        """The subscriptions of one event, if that takes less than a batch; or an ``EventError``."""
-        if self.encoder.looks_inside:
-            return None
-        checked = self.encoder.checked(event)
-        numbers = self.segmented.match_one(checked, self.encoder)
+        """The subscriptions of one event, if kernels alone can find them."""
+        numbers = self.segmented.match_one(event, self.encoder)
         if numbers is None:
             return None
         return EventMatches.of_numbers(self.segmented.listing("subscription"), numbers)
@@ -66,9 +63,6 @@ class SingularForm(GeneralForm):
         super().__init__(segmented, encoder)
         self.general = general
         self._listings: dict[By, Listing] = {}
-
-    def one(self, event: Mapping[str, Any]) -> None:
-        """None: a kernel looks for lists."""
 
     def events(self, events: Sequence[Mapping[str, Any]], by: By) -> EventMatches:
         """The matches of mappings."""

@@ -16,7 +16,7 @@ import orjson
 
 from tamis.core.arrays import Bytes, Int32, Int64, freeze, starts_of
 from tamis.core.errors import EventError
-from tamis.core.kernel.state import State, zeros
+from tamis.core.kernel.state import State, bound, zeros
 from tamis.core.limits import Limits
 from tamis.events import model as at
 from tamis.events.asked import Asked, asked_of
@@ -30,7 +30,7 @@ from tamis.events.checks import (
 )
 from tamis.events.derive import Deriver, Place, conditions_of
 from tamis.events.kernels import reading as to
-from tamis.events.kernels.lines import STACK_SIZE, read_elements, read_lines
+from tamis.events.kernels.lines import STACK_SIZE, read_elements, read_lines, read_one
 from tamis.events.model import EventBatch
 from tamis.events.ndjson import read_line, too_long
 from tamis.language.constraints import fold
@@ -110,6 +110,10 @@ class Reader:
         found = self._run(data, None)
         is_odd = found.odd[:, 1] != to.MAY_BE_INFINITE  # which floats of Python's are not
         return found, data, sorted(left.union(found.odd[is_odd, 0].tolist()))
+
+    def one(self) -> OneLine:
+        """What reads events one by one, for one thread."""
+        return OneLine(self._state())
 
     def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
         """Elements of lists, as events; the lines around them were read without an error."""
@@ -238,6 +242,32 @@ class Reader:
         found.add(owners, numbers[conditions], kinds, np.ones(len(owners), np.int64))
 
 
+class OneLine:
+    """Reads single events of Python's; for one thread at a time.
+
+    Attributes:
+        arrays: the fields of an ``EventBatch``, and whether the event is in error: it is not.
+    """
+
+    def __init__(self, state: State[to.Work]) -> None:
+        work = state.arrays
+        rows = work.event_starts, work.names, work.kinds, work.values
+        self.arrays = *rows, work.string_starts, work.string_bytes, np.zeros(1, np.uint8)
+        line = bytearray(_ONE_BYTES)
+        state.register(to.INPUT, to.Input(np.frombuffer(line, np.uint8), _NO_STARTS, _NO_STARTS))
+        state.words[to.ITSELF] = -1
+        self._state, self._line, self._read = state, line, bound(read_one, state.words)
+
+    def take(self, event: Mapping[str, Any]) -> bool:
+        """Read an event: whether a kernel could."""
+        line = _line(event)
+        if line is None or len(line) > _ONE_BYTES:
+            return False
+        self._line[: len(line)] = line
+        return not self._read()
+
+
+_ONE_BYTES = 1 << 14
 _OPTIONS = (
     orjson.OPT_APPEND_NEWLINE
     | orjson.OPT_PASSTHROUGH_DATACLASS

@@ -27,7 +27,7 @@ from tamis.events.planner import Searcher
 from tamis.language.patterns import Pattern, pattern_of
 
 if TYPE_CHECKING:
-    from tamis.events.encode import OneEvent
+    from tamis.events.reader import OneLine
 
 
 _NAME, _OPERATOR, _KIND, _VALUE = range(4)
@@ -183,7 +183,7 @@ class ResidualSearcher:
         freeze(starts, kept)
         return MatchSet(starts, kept, *self._reported)
 
-    def match_one(self, event: OneEvent, listing: Int64, part: int) -> bool:
+    def match_one(self, event: OneLine, listing: Int64, part: int) -> bool:
         """See ``SignatureSearcher.match_one``."""
         match_one = getattr(self._searcher, "match_one", None)
         if match_one is None or self._sets is None or not match_one(event, listing, part):

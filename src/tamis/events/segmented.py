@@ -14,10 +14,11 @@ from tamis.core.index.matches import Listing, Subscribers
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment, SnapshotIds
 from tamis.core.limits import Limits
-from tamis.events.encode import Encoder, OneEvent
+from tamis.events.encode import Encoder
 from tamis.events.join import InterfaceNumbers
 from tamis.events.model import FIELD, By, EventBatch, FilterTable, Owners
 from tamis.events.planner import Engine, Searcher
+from tamis.events.reader import OneLine
 from tamis.events.residual import ResidualSearcher, Residue
 from tamis.events.subscriptions import EventSubscriptions
 
@@ -108,7 +109,7 @@ class Segmented:
             is_same = np.array_equal(numbers, np.arange(len(own)))
             self._names.append(None if is_same else numbers)
         self._listings: dict[By, Listing] = {}
-        self._ones: list[OneEvent] = []  # of threads that match none now
+        self._ones: list[OneLine] = []  # of threads that match none now
 
     @cached_property
     def interface_ids(self) -> Ids | SnapshotIds:
@@ -143,15 +144,15 @@ class Segmented:
         return self.listing(by), found
 
     def match_one(self, event: Mapping[str, Any], encoder: Encoder) -> Int32 | None:
-        """The subscriptions that match a checked event, if kernels alone can find them."""
+        """The subscriptions that match an event, if kernels alone can find them."""
         if any(numbers is not None for numbers in self._names):
             return None
         try:
             one = self._ones.pop()
         except IndexError:
-            one = OneEvent()
+            one = encoder.reader.one()
         found = None
-        if encoder.one(event, one):
+        if one.take(event):
             every = [segment.compiled for segment in self._segments]
             taken = [program.take_searcher("subscription") for program in every]
             found = self.listing("subscription").list_one(taken, one)

@@ -31,26 +31,43 @@ STACK_SIZE = 1_024 * _FRAME
 @kernel
 def read_lines(state: Int64) -> int:
     """Read lines from ``NEXT`` on; 0, or the field of an array that is full."""
-    data = uint8s(state, INPUT.data)
-    while state[to.NEXT] < len(data):
-        start = state[to.NEXT]
-        offset = skip_space(data, start)
-        if json.byte_at(data, offset) != json.NEWLINE:
-            if not _begin(state):
-                return state[to.FULL]
-            end = json.BAD
-            if json.byte_at(data, offset) == json.OPEN:
-                end = _read_event(state, offset)
-            offset, is_right = _line_end(data, offset, end)
-            if not is_right:
-                to.fail_instead(state, to.MALFORMED, 0, 0)
-            if offset - start > state[to.BYTES_MAX]:
-                to.fail_instead(state, to.TOO_LONG, 0, 0)
-            if not _end(state, start, offset):
-                return state[to.FULL]
-        state[to.LINE] += 1
-        state[to.NEXT] = offset + 1
+    while state[to.NEXT] < len(uint8s(state, INPUT.data)):
+        if not _read_line(state):
+            return state[to.FULL]
     return 0
+
+
+@kernel
+def read_one(state: Int64) -> int:
+    """Read the first line alone: 0, or 1 where that is left to others, or takes Python."""
+    state[to.NEXT] = state[to.LINE] = state[to.EVENTS] = state[to.ROWS] = state[to.STRINGS] = 0
+    state[to.SLICES] = state[to.LATE] = state[to.ODD] = 0
+    if not _read_line(state) or state[to.ROWS] > to.ONE_ROWS:
+        return 1
+    return np.int64(state[to.SLICES] + state[to.LATE] + state[to.ODD] > 0)
+
+
+@called
+def _read_line(state: Int64) -> bool:
+    """Read the line at ``NEXT``, if there is room for it."""
+    data, start = uint8s(state, INPUT.data), state[to.NEXT]
+    offset = skip_space(data, start)
+    if json.byte_at(data, offset) != json.NEWLINE:
+        if not _begin(state):
+            return False
+        end = json.BAD
+        if json.byte_at(data, offset) == json.OPEN:
+            end = _read_event(state, offset)
+        offset, is_right = _line_end(data, offset, end)
+        if not is_right:
+            to.fail_instead(state, to.MALFORMED, 0, 0)
+        if offset - start > state[to.BYTES_MAX]:
+            to.fail_instead(state, to.TOO_LONG, 0, 0)
+        if not _end(state, start, offset):
+            return False
+    state[to.LINE] += 1
+    state[to.NEXT] = offset + 1
+    return True
 
 
 @kernel

@@ -59,6 +59,8 @@ COLUMNS = 10
 """The columns of nodes: see ``Tree``."""
 KEYS, POSITIONS, SINGULAR = 1, 2, 4
 """What may be inside of a node; and whether there is to be no list: an object is nothing then."""
+ONE_ROWS = 256
+"""The values of an event that is read by itself, at most."""
 ODD_COLUMNS, SLICE_COLUMNS, LATE_COLUMNS = 6, 4, 4
 
 _SEPARATOR, _INSTEAD = ord(SEPARATOR), ord(INSTEAD)

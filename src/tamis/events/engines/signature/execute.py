@@ -18,7 +18,7 @@ from tamis.events.kernels.values import Events
 from tamis.events.model import EventBatch, Owners
 
 if TYPE_CHECKING:  # the kernels are built without what reads events
-    from tamis.events.encode import OneEvent
+    from tamis.events.reader import OneLine
 
 _FOUND_AT_FIRST, _FOUND_KEPT_MAX = 1 << 12, 1 << 22
 _KEYS_AT_FIRST = 1 << 10
@@ -48,7 +48,7 @@ class SignatureSearcher:
         words[at.TEXT_KEYS] = program.text_keys
         state.register(at.REPORTED, reported)
         self._match_one = bound(match_one, words)
-        self._one: tuple[OneEvent, Int64, int] | None = None  # what one event was matched with
+        self._one: tuple[OneLine, Int64, int] | None = None  # what one event was matched with
 
     def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
@@ -56,7 +56,7 @@ class SignatureSearcher:
         freeze(starts, found)
         return MatchSet(starts, found, *self._sets)
 
-    def match_one(self, event: OneEvent, listing: Int64, part: int) -> bool:
+    def match_one(self, event: OneLine, listing: Int64, part: int) -> bool:
         """Have a part of a listing say what matches an event: whether it could.
 
         Args:
