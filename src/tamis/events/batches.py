@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from tamis.core.threads import Flush
 from tamis.events.checks import Part
 
@@ -46,13 +48,19 @@ def fewer_lines(found: Iterable[Part | Flush], sizer: BatchSizer) -> Iterator[Pa
             yield part
             continue
         data, start, line = part.data, 0, part.line
-        bytes_each = len(data) // max(1, data.count(b"\n")) + 1
+        bytes_each = len(data) // max(1, line_count(data)) + 1
         while start < len(data):
             end = data.find(b"\n", min(start + sizer.events * bytes_each, len(data)) - 1) + 1
             end = end or len(data)
-            yield Part(data[start:end], line)
-            line += data.count(b"\n", start, end)
+            piece = data[start:end]
+            yield Part(piece, line)
+            line += line_count(piece)
             start = end
+
+
+def line_count(data: bytes) -> int:
+    """The ends of lines in data: ``bytes.count`` takes as long as to read them."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
 def groups(events: Iterable[Mapping[str, Any]], sizer: BatchSizer) -> Iterator[Part]:

@@ -22,12 +22,13 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents.source import MAGIC, gunzipped, raw_chunks
+from tamis.events.batches import line_count
 from tamis.events.checks import Part
 
 Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]
 """What lines may be read from. Sources that begin as gzip does are decompressed."""
 
-CHUNK_BYTES = 1 << 18
+CHUNK_BYTES = 1 << 19
 """The bytes that are read at a time."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -131,7 +132,7 @@ def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Part | Flu
             if end:
                 data = bytes(held) + rest[:end]
                 yield Part(data, line)
-                line += data.count(b"\n")
+                line += line_count(data)
                 held.clear()
             held += rest[end:]
             if len(held) > limits.event_bytes:

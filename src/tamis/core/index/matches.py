@@ -223,10 +223,11 @@ class _ListingState(State[kernels.Work]):
 class _Chunk:
     """Documents that were listed together, from ``first`` on."""
 
-    __slots__ = ("first", "ids", "json", "numbers", "starts")
+    __slots__ = ("documents", "first", "ids", "json", "numbers", "starts")
 
     def __init__(self, first: int, starts: list[int], numbers: Int32) -> None:
         self.first, self.starts, self.numbers = first, starts, numbers
+        self.documents = len(starts) - 1
         self.ids: list[SubscriptionId] | None = None
         self.json: tuple[bytes, list[int]] | None = None
 
@@ -333,17 +334,16 @@ class Matches(Generic[E]):
         """The documents with which one was listed, and its index among them."""
         if self.errors and document in self.errors:
             raise self.errors[document]
-        if not 0 <= document < self.documents:
-            raise IndexError(f"there are {self.documents:,} documents, and none is {document:,}")
         chunk = self._chunk
         index = document - chunk.first
-        if not 0 <= index < len(chunk.starts) - 1:
-            is_next = index == len(chunk.starts) - 1
-            end = self.documents if is_next else document + 1
-            found = self.listing.lists(self.found, document, end, LISTED_TOGETHER)
-            self._chunk = chunk = _Chunk(document, found[0].tolist(), found[1])
-            index = 0
-        return chunk, index
+        if 0 <= index < chunk.documents:
+            return chunk, index
+        if not 0 <= document < self.documents:
+            raise IndexError(f"there are {self.documents:,} documents, and none is {document:,}")
+        end = self.documents if index == chunk.documents else document + 1
+        found = self.listing.lists(self.found, document, end, LISTED_TOGETHER)
+        self._chunk = chunk = _Chunk(document, found[0].tolist(), found[1])
+        return chunk, 0
 
 
 class Matched(Generic[E]):
