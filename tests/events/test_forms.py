@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -13,12 +14,17 @@ import tamis
 from tamis.core.errors import EventError
 from tamis.core.limits import Limits
 from tamis.events.convert import from_pattern
-from tamis.events.forms import GeneralForm, SingularForm
+from tamis.events.forms import SingularForm
 from tamis.events.live import EventMatcher
 from tamis.events.matcher import MatchesEvents
 
 Event = dict[str, Any]
 Answer = list[int] | str
+
+
+class Odd(Enum):
+    NONE, NAN = None, float("nan")
+
 
 EXPRESSIONS = [
     "a[].(b[] = 1 and c[] = 2)",
@@ -120,8 +126,9 @@ def test_what_has_a_singular_form(expression: str, is_singular: bool) -> None:
 def test_events_without_lists_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = tamis.compile_events({"s": "a[].(b[] = 1 and c[] = 2)"})
     matcher.match({"a": 1})
-    refused = lambda *_: pytest.fail("the general form is asked")  # noqa: E731
-    monkeypatch.setattr(GeneralForm, "batch", refused)
+    form = matcher.form("subscription")
+    assert isinstance(form, SingularForm)
+    monkeypatch.setattr(form.general, "encoder", None)
     events = [{"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": {}}}, {"a": None}, {}, {"b": [2]}]
     assert [list(match) for match in matcher.match_many(events)] == [["s"], [], [], [], []]
 
@@ -177,3 +184,29 @@ def test_live() -> None:
     live.update({"t": "b = 1", "u": "a[] = 1"})
     assert [list(match) for match in live.match_many(events)] == [["u"], [], [], ["t"]]
     check(live, events)
+
+
+def test_single_events_as_together() -> None:
+    """What a kernel leaves to Python, at any place of an event."""
+    matcher = tamis.compile_events(
+        {
+            "net": "ip cidr '10.0.0.0/8' and u = i'É'",
+            "no": "not ip cidr '10.0.0.0/8' and a exists",
+            "number": "n > 0.1 and n < 0.31",
+            "any": "* like i'*ü?x*'",
+            "null": "e = null or l[] = null",
+        }
+    )
+    events: list[Event] = [
+        {"ip": "10.1.2.3", "u": "é", "a": 1},
+        {"u": "É", "ip": "x", "a": 1, "n": 0.30000000000000004},
+        {"a": 2, "ip": "11.0.0.1", "n": 123456789.123456789e-9, "u": "Üyx"},
+        {"ip": "10.1.2.3", "u": "é" * 3_000},
+        {"u": "é" * 9_000, "ip": "10.1.2.3"},
+        {"e": Odd.NONE, "l": [Odd.NONE], "a": Odd.NAN},
+        {f"a{n}": n for n in range(300)} | {"a": 1},
+    ]
+    together = [numbers(each) for each in matcher.match_many([*events, {}])]
+    assert [matcher.match(event).indices.tolist() for event in events] == together[:-1]
+    assert together[:3] == [[0], [1, 2], [1, 2, 3]]
+    assert together[-3:] == [[1, 4], [1], []]

@@ -65,8 +65,8 @@ def asked_of(names: Sequence[str], deriver: Deriver, singular: Collection[str] =
     """The tree of some names, of which ``deriver`` has those that are derived.
 
     Args:
-        singular: names of conditions on elements, and those that stand for them in events without
-            lists: see :mod:`tamis.language.singular`. No list may be at these, nor inside.
+        singular: names of conditions on elements, and of the attributes that stand for them where
+            there is no list: see ``Encoder.singular``. No list may be at these, nor inside.
 
     >>> from tamis.core.limits import Limits
     >>> from tamis.language.attributes import path_name

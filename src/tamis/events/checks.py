@@ -182,7 +182,7 @@ def _plain(name: str, value: Any, string_max: int) -> Value:
     if isinstance(value, Enum):  # it and UUIDs as the JSON library has them
         return _plain(name, value.value, string_max)
     if isinstance(value, UUID):
-        return str(value)
+        return _plain(name, str(value), string_max)
     raise of_no_kind(name, value)
 
 

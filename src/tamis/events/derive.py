@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -284,6 +285,7 @@ class _Reader:
 
     def visit(self, place: Place, value: Any) -> None:
         """Find what is asked of a value, and of what is in it."""
+        value = value.value if isinstance(value, Enum) else value
         self.read(place, value)
         if place.inside:
             self.look(place, value)

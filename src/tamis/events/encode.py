@@ -70,7 +70,20 @@ class Encoder:
         self._derives, self.looks_inside = bool(self._deriver), self._deriver.looks_inside
         plain = (name for name in names if not attribute_of(name).mark)
         self._read = {*plain, *self._deriver.single}
+        self._singular: Encoder | None = None
         self.reader = Reader(self.names, self._deriver, limits, self.plain_events, singular)
+
+    def singular(self, names: tuple[str, ...]) -> Encoder:
+        """Encodes events without lists where ``[]`` asks for them, for these names; kept.
+
+        What only one of both has is what ``[]`` asks for: conditions on elements, and the
+        attributes that stand for them.
+        """
+        found = self._singular
+        if found is None or found.names != names:
+            others = frozenset(names).symmetric_difference(self.names)
+            self._singular = found = Encoder(names, self.limits, others)
+        return found
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them.

@@ -75,7 +75,7 @@ def written(table: FilterTable, subscription: int) -> str:
     >>> written(EventSubscriptions({"s": "a=1 and not_b exists or c in(1,2)"}).table, 0)
     'a = 1 and not_b exists or c in (1, 2)'
     """
-    filters = np.flatnonzero(table.subscriptions == subscription).tolist()
+    filters = range(*np.searchsorted(table.subscriptions, [subscription, subscription + 1]))
     every = [parts_of(table, filter) for filter in filters]
     return " or ".join(" and ".join(_part(table, part, str) for part in parts) for parts in every)
 

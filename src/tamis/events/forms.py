@@ -1,14 +1,13 @@
 """How events are answered: encoded for the names of some segments, and matched by these.
 
-``GeneralForm`` answers all events. ``SingularForm`` has the subscriptions as they are where no list
-is met where ``[]`` asks for one (:mod:`tamis.language.singular`): such events take a tenth of the
-time. It leaves others, and what is in error, to the general form.
+``GeneralForm`` answers all events. ``SingularForm`` has the subscriptions as they are for events
+that have no list at any path that is written with ``[]`` (:mod:`tamis.language.singular`): such
+events take a tenth of the time. It leaves others, and what is in error, to the general form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -18,7 +17,6 @@ from tamis.core.arrays import Int64, starts_of
 from tamis.core.index.matches import Listing
 from tamis.core.index.matchset import MatchSet
 from tamis.core.index.segments import Segment
-from tamis.core.limits import Limits
 from tamis.events.encode import Encoder
 from tamis.events.matches import EventMatches
 from tamis.events.model import By, EventBatch
@@ -67,12 +65,16 @@ class SingularForm(GeneralForm):
     def events(self, events: Sequence[Mapping[str, Any]], by: By) -> EventMatches:
         """The matches of mappings."""
         batch, left = self.encoder.reader.singular_events(events)
+        if not left:
+            return self.batch(batch, by)
         others = self.general.encoder.events([events[number] for number in left])
         return self._both(batch, others, left, by)
 
     def lines(self, data: bytes, first_line: int, by: By) -> EventMatches:
         """The matches of whole lines of JSON."""
         batch, lines, left = self.encoder.reader.singular_lines(data, first_line)
+        if not left:
+            return self.batch(batch, by, lines)
         others = self.general.encoder.ndjson(b"\n".join(left.values())).batch
         return self._both(batch, others, list(left), by, lines)
 
@@ -90,8 +92,6 @@ class SingularForm(GeneralForm):
     ) -> EventMatches:
         """The matches of events, of which ``others`` have these numbers."""
         listing, found = self.segmented.match(batch, by)
-        if not left:
-            return EventMatches(listing, found, batch.errors, lines)
         others_listing, of_others = self.general.segmented.match(others, by)
         if by not in self._listings:
             self._listings[by] = listing.beside(others_listing)
@@ -120,14 +120,8 @@ def singular_form(
     if all(one.compiled is other.compiled for one, other in zip(own, segments, strict=True)):
         return general
     names = tuple(dict.fromkeys(chain.from_iterable(map(names_left, own))))
-    encoder = _encoder(names, limits, frozenset(names).symmetric_difference(general.encoder.names))
+    encoder = general.encoder.singular(names)
     return SingularForm(Segmented(own, names, version), encoder, general)
-
-
-@lru_cache(8)
-def _encoder(names: tuple[str, ...], limits: Limits, singular: frozenset[str]) -> Encoder:
-    """Live sets change more often than their names."""
-    return Encoder(names, limits, singular)
 
 
 def _only(matches: MatchSet, is_asked: Any) -> MatchSet:

@@ -29,7 +29,7 @@ from tamis.language.entries import SubscriptionItems
 from tamis.language.events import parse_filters
 
 _Segments = Sequence[Segment[CompiledEventMatcher]]
-_KIND, _VERSION = "events", 3
+_KIND, _VERSION = "events", 4
 _OF_INTERFACES = ("interface_id_bytes", "interface_id_bounds")
 
 

@@ -226,7 +226,9 @@ class EventSnapshot(MatchesEvents):
         sizer = BatchSizer(LINES_MAX)
 
         def answer(part: Part) -> EventMatches:
-            return self.form(by).rows(part.data, by).of_rows(part.line)
+            matches = self.form(by).rows(part.data, by)
+            matches.number_rows(part.line)
+            return matches
 
         parts = read_rows(source, lambda: sizer.events)
         return self.answers(parts, answer, sizer, by, threads)

@@ -65,14 +65,13 @@ class EventMatches(Matches[EventError]):
         found.lines = np.array([line])
         return found
 
-    def of_rows(self, first: int) -> EventMatches:
-        """The same, of the rows from one on."""
+    def number_rows(self, first: int) -> None:
+        """Have the events be rows, from one on."""
         self.lines = np.arange(first, first + self.documents)
         self.errors = {
             event: type(error)(error.message, first + event, "row")
             for event, error in self.errors.items()
         }
-        return self
 
     def __iter__(self) -> Iterator[EventMatch]:
         return map(EventMatch, repeat(self), range(self.documents))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -142,7 +143,7 @@ class Reader:
         nodes = len(asked.tree.filters)
         work = zeros(
             to.Work, 1 << 10, seen=nodes, objects=nodes, flat=2 * asked.flat, stack=STACK_SIZE,
-            key=asked.key_bytes, string_bytes=1 << 14, joined=1 << 10,
+            key=asked.key_bytes, string_bytes=1 << 16, joined=(1 << 14) * (max(asked.joined) >= 0),
         )  # fmt: skip
         together = (("event_starts", "lines"), ("names", "kinds", "values"))
         state = State(to.STATE_SIZE, to.WORK, work, together)
@@ -170,7 +171,7 @@ class Reader:
             for event, *odd, start, end in found.odd.tolist():
                 self._look_again(event, odd, data[start:end], data, errors, others)
         self._complete_late(found, data)
-        for number, place in enumerate(self._asked.conditions):
+        for number, place in enumerate(self._asked.conditions if len(found.slices) else ()):
             rows = found.slices[found.slices[:, 0] == number]
             if len(rows):
                 self._match_elements(place, rows, found, data, errors)
@@ -264,10 +265,36 @@ class OneLine:
         if line is None or len(line) > _ONE_BYTES:
             return False
         self._line[: len(line)] = line
-        return not self._read()
+        status = self._read()
+        return status == 0 or (status == _HAS_LATE and self._complete_late(line))
+
+    def _complete_late(self, line: bytes) -> bool:
+        """What ``Reader`` does for many: whether there was room."""
+        words, work = self._state.words, self._state.arrays
+        late = work.late[: words[to.LATE] * to.LATE_COLUMNS].reshape(-1, to.LATE_COLUMNS)
+        for row, column, start, end in late[::-1].tolist():
+            if column == to.AS_IT_IS:
+                work.kinds[row], work.values[row] = at.number(float(line[start:end]))
+                continue
+            first, last = work.string_starts[work.values[row] :][:2]
+            text = _COMPLETED[column](work.string_bytes[first:last].tobytes().decode())
+            if text is None:  # there is no such attribute: the last one takes its place
+                words[to.ROWS] = work.event_starts[1] = rows = words[to.ROWS] - 1
+                for array in (work.names, work.kinds, work.values):
+                    array[row] = array[rows]
+                continue
+            added, strings = text.encode(), words[to.STRINGS]
+            first = work.string_starts[strings]
+            last = first + len(added)
+            if strings + 2 > len(work.string_starts) or last > len(work.string_bytes):
+                return False
+            work.string_bytes[first:last] = np.frombuffer(added, np.uint8)
+            work.string_starts[strings + 1], work.values[row] = last, strings
+            words[to.STRINGS] = strings + 1
+        return True
 
 
-_ONE_BYTES = 1 << 14
+_ONE_BYTES, _HAS_LATE = 1 << 14, 2
 _OPTIONS = (
     orjson.OPT_APPEND_NEWLINE
     | orjson.OPT_PASSTHROUGH_DATACLASS
@@ -302,6 +329,8 @@ def _has_odd_floats(event: dict[str, Any]) -> bool:
             left += value.values()
         elif isinstance(value, list | tuple):
             left += value
+        elif isinstance(value, Enum):
+            left.append(value.value)
         elif isinstance(value, float) and not math.isfinite(value):
             return True
     return False

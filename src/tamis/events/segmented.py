@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any, get_args
 
 import numpy as np
@@ -35,6 +36,7 @@ class EventProgram:
         self._owners: dict[By, Owners] = {}
         self._idle: dict[By, list[Searcher]] = {by: [] for by in get_args(By)}
         self._singular: EventProgram | None = None
+        self._lock = Lock()
 
     @property
     def ids(self) -> Ids:
@@ -43,10 +45,11 @@ class EventProgram:
 
     def singular(self, limits: Limits) -> EventProgram:
         """The same for events without lists where ``[]`` asks for them; itself, if that is it."""
-        if self._singular is None:
-            own = self.subscriptions.singular(limits)
-            self._singular = self if own is None else EventProgram(own, self._engine)
-        return self._singular
+        with self._lock:  # so that one thread compiles it
+            if self._singular is None:
+                own = self.subscriptions.singular(limits)
+                self._singular = self if own is None else EventProgram(own, self._engine)
+            return self._singular
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes: of the "program", and of the "work" that threads do not use now."""

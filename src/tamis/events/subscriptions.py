@@ -37,6 +37,8 @@ _PLAIN = lazy_pattern(
     re.VERBOSE,
 )
 """A constraint that is read by itself between two ``and``. Others are read in their context."""
+_MORE_FILTERS = 8
+"""So many times as many filters a subscription may have for events without lists."""
 _CACHED_MAX = 1 << 18
 """The texts of constraints that are cached, at most."""
 
@@ -367,10 +369,14 @@ class _Reader:
         return [list(map(self.builder.code, filter)) for filter in self._filters(expression)]
 
     def _filters(self, expression: str) -> Filters:
-        if self._is_singular:
-            with suppress(SubscriptionError):  # these may be too many
-                return parse_filters(expression, self._limits, is_singular=True)
-        return parse_filters(expression, self._limits)
+        general = parse_filters(expression, self._limits)
+        if not self._is_singular:
+            return general
+        with suppress(SubscriptionError):  # these may be too many
+            found = parse_filters(expression, self._limits, is_singular=True)
+            if len(found) <= _MORE_FILTERS * len(general):
+                return found
+        return general
 
     def _code(self, part: str) -> int:
         code = self._codes.get(part)

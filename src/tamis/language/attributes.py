@@ -12,8 +12,9 @@ an attribute that the encoder of events adds:
 =============  =====================================================================================
 
 ``EVERY`` is the path of all values of an event, wherever they are: elements of one list. As an
-attribute it is their strings, each with ``SEPARATOR`` behind it, and ``INSTEAD`` where it has that
-itself: what has neither is contained in one of them where it is contained in all together.
+attribute it joins all strings of the event. ``SEPARATOR`` follows each string; a separator inside a
+string becomes ``INSTEAD``. A text without these two characters occurs in the joined string exactly
+where it occurs in one of the strings.
 """
 
 from __future__ import annotations

@@ -92,7 +92,8 @@ def parse_filters(
     ``SubscriptionSyntaxError``, with the place, or a ``SubscriptionLimitError``.
 
     Args:
-        is_singular: for events without lists where ``[]`` asks for them: see :mod:`.singular`.
+        is_singular: for events that have no list at any path that is written with ``[]``: see
+            :mod:`.singular`.
 
     >>> for filter in parse_filters('area = "a1" and (temp > 30 or wind > 20.5)'):
     ...     print(filter[0], filter[1][1:])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from tamis.core.automata import Dfa
 from tamis.core.lazy import lazy_pattern
-from tamis.language.attributes import EVERY, FOLDED, SEPARATOR
+from tamis.language.attributes import EVERY, FOLDED
 from tamis.language.constraints import fold
 from tamis.language.regex import Regex, parse_like, parse_regex
 
@@ -51,10 +50,9 @@ class Pattern:
             self.literals, self.is_exact = tuple(regex.literals()), regex.is_exact
 
     def _regex(self) -> Regex:
-        if self.operator == "like" and not self.is_joined:
-            return parse_like(self.text, self.is_folded)
-        text = _in_one_of_several(self.text) if self.is_joined else self.text
-        return parse_regex(text, self.is_folded)
+        if self.operator == "like":
+            return parse_like(self.text, self.is_folded, self.is_joined)
+        return parse_regex(self.text, self.is_folded)
 
     def dfa(self, states_max: int = _UNBOUNDED) -> Dfa:
         """Its automaton, which is kept if it is small.
@@ -73,31 +71,24 @@ class Pattern:
         return self.dfa().accepts(text)
 
 
-_PIECE = lazy_pattern(r"(\*)|(\?)|\\([*?\\])|([^*?\\]+|\\)")
+_OF_A_PART = lazy_pattern(r"(?s)\*(?:[^\\]|\\.)*\*")
 
 
 def asks_for_a_part(text: str) -> bool:
     """Whether a pattern of ``like`` begins and ends with ``*``."""
-    pieces = list(_PIECE.finditer(text))
-    return len(pieces) > 2 and bool(pieces[0][1] and pieces[-1][1])
-
-
-def _in_one_of_several(text: str) -> str:
-    """A regular expression for a pattern that asks for a part of a string, of joined ones."""
-    other = f"[^{SEPARATOR}]"
-    parts = (
-        f"{other}*" if each[1] else other if each[2] else re.escape(each[3] or each[4])
-        for each in list(_PIECE.finditer(text))[1:-1]
-    )
-    return f"(?s){''.join(parts)}"
+    return _OF_A_PART.fullmatch(text) is not None
 
 
 _KEPT_MAX = 1 << 14
 """Transitions of an automaton that is kept: most have hundreds."""
 
 
-@lru_cache(1 << 12)
 def pattern_of(operator: str, text: str, name: str = "") -> Pattern:
     """A pattern of the attribute of a name; those that were used lately are compiled once."""
     is_joined = operator == "like" and name[-1:] == EVERY
-    return Pattern(operator, text, name[:1] == FOLDED, is_joined)
+    return _pattern(operator, text, name[:1] == FOLDED, is_joined)
+
+
+@lru_cache(1 << 12)
+def _pattern(operator: str, text: str, is_folded: bool, is_joined: bool) -> Pattern:
+    return Pattern(operator, text, is_folded, is_joined)

@@ -25,7 +25,8 @@ from typing import NamedTuple
 from tamis.core.automata import STATES_MAX, Dfa, build
 from tamis.core.lazy import lazy_pattern
 from tamis.core.nfa import Assertion, Characters, Node, Repeat, Sequence
-from tamis.language.characters import ANY
+from tamis.language.attributes import SEPARATOR
+from tamis.language.characters import ANY, complement
 from tamis.language.constraints import fold
 from tamis.language.regexparser import Parser, RegexError, flat
 
@@ -103,13 +104,15 @@ def parse_regex(text: str, folded: bool = False) -> Regex:
 _SPECIAL = lazy_pattern(r"\\([*?\\])|([*?]+)")
 
 
-def parse_like(text: str, folded: bool = False) -> Regex:
+def parse_like(text: str, folded: bool = False, is_joined: bool = False) -> Regex:
     """Read a pattern of a whole string; see the module's docstring.
 
     Args:
         folded: as of ``parse_regex``.
+        is_joined: a part of one of several strings is so, which ``SEPARATOR`` divides.
     """
-    parts: list[Node] = [Assertion.TEXT_START]
+    anything = _NO_SEPARATOR if is_joined else _ANYTHING
+    parts: list[Node] = [] if is_joined else [Assertion.TEXT_START]
     start = 0
     text = fold(text) if folded else text
     for found in _SPECIAL.finditer(text):
@@ -118,13 +121,14 @@ def parse_like(text: str, folded: bool = False) -> Regex:
         if found[1]:
             parts.append(_character(found[1]))
         else:
-            parts += [_ANYTHING] * found[2].count("?")
-            parts += [Repeat(_ANYTHING, 0, None)] * ("*" in found[2])
+            parts += [anything] * found[2].count("?")
+            parts += [Repeat(anything, 0, None)] * ("*" in found[2])
     parts += map(_character, text[start:])
-    return Regex(_trimmed((*parts, Assertion.TEXT_END)))
+    return Regex(_trimmed(parts if is_joined else (*parts, Assertion.TEXT_END)))
 
 
 _ANYTHING = Characters(ANY)
+_NO_SEPARATOR = Characters(complement(((ord(SEPARATOR), ord(SEPARATOR)),)))
 
 
 def _character(character: str) -> Characters:

@@ -39,12 +39,14 @@ def read_lines(state: Int64) -> int:
 
 @kernel
 def read_one(state: Int64) -> int:
-    """Read the first line alone: 0, or 1 where that is left to others, or takes Python."""
+    """Read the first line alone: 0; 1 where that takes more; 2 where Python completes values."""
     state[to.NEXT] = state[to.LINE] = state[to.EVENTS] = state[to.ROWS] = state[to.STRINGS] = 0
     state[to.SLICES] = state[to.LATE] = state[to.ODD] = 0
     if not _read_line(state) or state[to.ROWS] > to.ONE_ROWS:
         return 1
-    return np.int64(state[to.SLICES] + state[to.LATE] + state[to.ODD] > 0)
+    if state[to.SLICES] + state[to.ODD] > 0:
+        return 1
+    return 2 if state[to.LATE] > 0 else 0
 
 
 @called
@@ -124,9 +126,9 @@ def _begin(state: Int64) -> bool:
 def _end(state: Int64, start: int, end: int) -> bool:
     """End an event. If it is odd or an array is full, what it had is taken back."""
     starts, event = int64s(state, WORK.event_starts), state[to.EVENTS]
-    if state[to.JOINED] and not state[to.FULL]:
-        to.take_joined(state)
     is_in_error = state[to.REASON] not in (0, to.MAY_BE_INFINITE)
+    if state[to.JOINED] and not state[to.FULL] and not is_in_error:
+        to.take_joined(state)
     if is_in_error:
         state[to.FULL] = 0  # it needs no room
     if state[to.REASON] and not state[to.FULL]:

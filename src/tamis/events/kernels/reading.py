@@ -58,7 +58,9 @@ AS_IT_IS, FOLDED, ADDRESS, NULL, LIST, FLAT_OF, ROOT, INSIDE, FILTER = range(9)
 COLUMNS = 10
 """The columns of nodes: see ``Tree``."""
 KEYS, POSITIONS, SINGULAR = 1, 2, 4
-"""What may be inside of a node; and whether there is to be no list: an object is nothing then."""
+"""What may be inside of a node. A list at a SINGULAR one makes the line odd; an object there has no
+value of its own.
+"""
 ONE_ROWS = 256
 """The values of an event that is read by itself, at most."""
 ODD_COLUMNS, SLICE_COLUMNS, LATE_COLUMNS = 6, 4, 4
