@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int64, freeze, starts_of
+from tamis.core.arrays import Int64, freeze
 from tamis.core.errors import EventError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import model as at
@@ -20,17 +18,6 @@ from tamis.events.model import EventBatch, packed
 from tamis.events.ndjson import read_line
 from tamis.events.reader import Reader
 from tamis.language.attributes import attribute_of
-
-_NESTED, _NULL = 254, 255
-_KINDS: dict[type, int] = {
-    int: at.INTEGER,
-    float: at.FLOAT,
-    str: at.STRING,
-    bool: at.BOOLEAN,
-    type(None): _NULL,
-    list: _NESTED,
-    dict: _NESTED,
-}
 
 
 class EncodedLines(NamedTuple):
@@ -172,26 +159,35 @@ class Encoder:
             events = self._deriver.derived(events, found)
             for number, error in found.items():
                 errors.setdefault(number, error)
-        sizes = np.fromiter(map(len, events), np.int64, len(events))
-        total = int(sizes.sum())
-        names = np.fromiter(
-            map(self._numbers.get, chain.from_iterable(events), repeat(-1)), np.int32, total
+        names: list[int] = []
+        values: list[tuple[int, int]] = []  # kinds and bits
+        texts: list[bytes] = []
+        starts = [0]
+        for number, event in enumerate(events):
+            for name, value in event.items():
+                if value is None or name not in self._numbers:
+                    continue
+                if isinstance(value, list | dict):
+                    errors.setdefault(number, of_no_kind(name, value))
+                    del names[starts[-1] :], values[starts[-1] :]
+                    break
+                if isinstance(value, str):
+                    values.append((at.STRING, len(texts)))
+                    texts.append(value.encode())
+                else:
+                    is_boolean = isinstance(value, bool)
+                    values.append((at.BOOLEAN, value) if is_boolean else at.number(value))
+                names.append(self._numbers[name])
+            starts.append(len(names))
+        kinds, bits = np.array(values, np.int64).reshape(-1, 2).T.copy()
+        batch = EventBatch(
+            np.array(starts, np.int64),
+            np.array(names, np.int32),
+            kinds.astype(np.uint8),
+            bits,
+            *packed(texts),
+            errors,
         )
-        values = np.fromiter(chain.from_iterable(map(dict.values, events)), object, total)
-        wanted = names >= 0
-        kinds = np.full(total, _NULL, np.uint8)
-        types = map(type, values[wanted])
-        kinds[wanted] = np.fromiter(map(_KINDS.__getitem__, types), np.uint8, wanted.sum())
-        if (kinds >= _NESTED).any():
-            owners = np.repeat(np.arange(len(events)), sizes)
-            nested = np.flatnonzero(kinds == _NESTED)
-            for index, owner in zip(nested.tolist(), owners[nested].tolist(), strict=True):
-                errors.setdefault(owner, of_no_kind(self.names[names[index]], values[index]))
-            is_value = (kinds < _NESTED) & ~np.isin(owners, owners[nested])
-            names, values, kinds = names[is_value], values[is_value], kinds[is_value]
-            sizes = np.bincount(owners[is_value], minlength=len(events))
-        kinds, bits, strings = _bits(kinds, values)
-        batch = EventBatch(starts_of(sizes), names, kinds, bits, *_packed(strings), errors)
         freeze(*batch[:6])
         return batch
 
@@ -201,26 +197,3 @@ def encode(
 ) -> EventBatch:
     """Encode mappings for the names of a filter table; for many batches, keep an ``Encoder``."""
     return Encoder(names, limits).events(events)
-
-
-def _bits(kinds: Bytes, values: NDArray[np.object_]) -> tuple[Bytes, Int64, list[str]]:
-    """Kinds and bits of plain values, and the strings that the bits number."""
-    if (kinds == at.INTEGER).all():  # as it often is
-        return kinds, values.astype(np.int64), []
-    bits = np.empty(len(values), np.int64)
-    exact = (kinds == at.INTEGER) | (kinds == at.BOOLEAN)
-    bits[exact] = values[exact].astype(np.int64)
-    is_float, is_string = kinds == at.FLOAT, kinds == at.STRING
-    kinds[is_float], bits[is_float] = at.numbers(values[is_float].astype(np.float64))
-    strings: list[str] = values[is_string].tolist()
-    bits[is_string] = np.arange(len(strings))
-    return kinds, bits, strings
-
-
-def _packed(strings: list[str]) -> tuple[Int64, Bytes]:
-    """Where each string begins in UTF-8, and the bytes."""
-    text = "".join(strings)
-    if not text.isascii():
-        return packed(map(str.encode, strings))
-    sizes = np.fromiter(map(len, strings), np.int64, len(strings))
-    return starts_of(sizes), np.frombuffer(text.encode(), np.uint8)
