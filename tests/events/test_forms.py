@@ -186,6 +186,39 @@ def test_live() -> None:
     check(live, events)
 
 
+ODD_FLOATS = st.sampled_from([None, 1, 10, "x", float("nan"), float("inf"), Odd.NAN, Odd.NONE])
+ODD_VALUES = st.recursive(
+    ODD_FLOATS,
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner) | st.lists(inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.dictionaries(st.sampled_from("abcil"), ODD_VALUES), min_size=1, max_size=5))
+def test_floats_that_json_has_not(events: list[Event]) -> None:
+    """A line has null for them; what Python itself encodes is the oracle."""
+    oracle = ODD_MATCHER.match_batch(ODD_MATCHER.encoder.plain_events(events))
+    expected = [each.indices.tolist() if each.error is None else None for each in oracle]
+    found = ODD_MATCHER.match_many(events)
+    assert [None if each.error else each.indices.tolist() for each in found] == expected
+    for event, answer in zip(events, expected, strict=True):
+        if answer is not None:
+            assert ODD_MATCHER.match(event).indices.tolist() == answer
+
+
+ODD_MATCHER = tamis.compile_events(
+    dict(
+        enumerate(
+            [
+                *("a exists", "a = null", "b > 3", "a[] exists", "a[].b[] > 5", "l[] = null"),
+                *("* = true", "*.(. > 9)", "* contains 'x'", "c[].a[] = null", "i < field(b)"),
+            ]
+        )
+    )
+)
+
+
 def test_single_events_as_together() -> None:
     """What a kernel leaves to Python, at any place of an event."""
     matcher = tamis.compile_events(

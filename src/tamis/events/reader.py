@@ -106,11 +106,18 @@ class Reader:
     def _written(self, events: Sequence[Mapping[str, Any]]) -> tuple[_Found, bytes, list[int]]:
         """What kernels find in events, as lines; and the events that they cannot read."""
         lines = list(map(_line, events))
-        left = {number for number, line in enumerate(lines) if line is None}
-        data = b"".join([b"{}\n" if line is None else line for line in lines])
-        found = self._run(data, None)
-        is_odd = found.odd[:, 1] != to.MAY_BE_INFINITE  # which floats of Python's are not
-        return found, data, sorted(left.union(found.odd[is_odd, 0].tolist()))
+        while True:
+            data = b"".join([b"{}\n" if line is None else line for line in lines])
+            found = self._run(data, None, is_python=True)
+            reasons = found.odd[:, 1]
+            has_null = (reasons == to.HAS_NULL) | (reasons == to.MAY_BE_INFINITE)
+            asked = {*found.odd[has_null, 0].tolist(), *found.slices[:, 1].tolist()}
+            without = [each for each in asked if _has_odd_floats(lines[each], events[each])]
+            if not without:
+                left = {number for number, line in enumerate(lines) if line is None}
+                return found, data, sorted(left.union(found.odd[~has_null, 0].tolist()))
+            for number in without:
+                lines[number] = None
 
     def one(self) -> OneLine:
         """What reads events one by one, for one thread."""
@@ -120,7 +127,9 @@ class Reader:
         """Elements of lists, as events; the lines around them were read without an error."""
         return self._completed(self._run(data, (starts, ends)), data)
 
-    def _run(self, data: bytes, elements: tuple[Int64, Int64] | None) -> _Found:
+    def _run(
+        self, data: bytes, elements: tuple[Int64, Int64] | None, is_python: bool = False
+    ) -> _Found:
         """Have a kernel read lines, or elements, with a state that no other thread has."""
         try:
             state = self._idle.pop()
@@ -129,6 +138,7 @@ class Reader:
         words = state.words
         words[: to.ODD + 1] = 0
         words[to.ITSELF] = -1 if elements is None else self._asked.itself
+        words[to.FROM_PYTHON] = is_python
         starts, ends = elements or (_NO_STARTS, _NO_STARTS)
         state.register(to.INPUT, to.Input(np.frombuffer(data, np.uint8), starts, ends))
         state.run(read_lines if elements is None else read_elements)
@@ -262,7 +272,7 @@ class OneLine:
     def take(self, event: Mapping[str, Any]) -> bool:
         """Read an event: whether a kernel could."""
         line = _line(event)
-        if line is None or len(line) > _ONE_BYTES:
+        if line is None or len(line) > _ONE_BYTES or _has_odd_floats(line, event):
             return False
         self._line[: len(line)] = line
         status = self._read()
@@ -304,25 +314,23 @@ _OPTIONS = (
 
 
 def _line(event: object) -> bytes | None:
-    """A dict as a line of JSON, if that has the same values."""
+    """A dict as a line of JSON, if that has the same values, but for floats."""
     if type(event) is not dict:
         return None
     try:
         line = orjson.dumps(event, option=_OPTIONS)
     except orjson.JSONEncodeError:
         return None
-    if b"\n" in line[:-1]:  # somebody had the library write several lines
-        return None
-    return None if b"null" in line and _has_odd_floats(event) else line
+    return None if b"\n" in line[:-1] else line  # somebody had the library write several
 
 
 def _ended(data: bytes) -> bytes:
     return data if data.endswith(b"\n") else data + b"\n"
 
 
-def _has_odd_floats(event: dict[str, Any]) -> bool:
-    """Whether there is a float that JSON has not: the library writes null."""
-    left: list[Any] = [event]
+def _has_odd_floats(line: bytes | None, event: Mapping[str, Any]) -> bool:
+    """Whether there is a float in an event that its line has not: the library writes null."""
+    left: list[Any] = [event] if line is not None and b"null" in line else []
     while left:
         value = left.pop()
         if isinstance(value, dict):

@@ -126,7 +126,7 @@ def _begin(state: Int64) -> bool:
 def _end(state: Int64, start: int, end: int) -> bool:
     """End an event. If it is odd or an array is full, what it had is taken back."""
     starts, event = int64s(state, WORK.event_starts), state[to.EVENTS]
-    is_in_error = state[to.REASON] not in (0, to.MAY_BE_INFINITE)
+    is_in_error = state[to.REASON] not in (0, to.MAY_BE_INFINITE, to.HAS_NULL)
     if state[to.JOINED] and not state[to.FULL] and not is_in_error:
         to.take_joined(state)
     if is_in_error:
@@ -348,6 +348,9 @@ def _read_scalar(state: Int64, offset: int, node: int) -> int:
         end += 1
     elif byte in (json.TRUE, json.FALSE, json.NULL):
         end = json.word_end(data, offset)
+        is_asked = node >= 0 or state[to.EVERY] >= 0
+        if byte == json.NULL and is_asked and state[to.FROM_PYTHON] and state[to.REASON] == 0:
+            to.fail(state, to.HAS_NULL, 0, 0)
         if node >= 0:
             to.take_word(state, node, byte)
     else:

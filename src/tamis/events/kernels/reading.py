@@ -33,11 +33,12 @@ from tamis.language.attributes import INSTEAD, SEPARATOR
     EVERY,  # the list for all values, wherever they are, or -1
     EVERY_STRING,  # whether strings are among these
     IS_SINGULAR,  # whether some nodes are SINGULAR
+    FROM_PYTHON,  # whether null may be NaN
     JOINS,  # whether all strings are asked for together
     JOINED_PLAIN, JOINED_FOLDED,  # the attributes that they are, or -1
     JOINED,  # their bytes so far
     NUMBERS,
-) = range(31)  # fmt: skip
+) = range(32)  # fmt: skip
 
 (
     MALFORMED,  # no event
@@ -49,9 +50,10 @@ from tamis.language.attributes import INSTEAD, SEPARATOR
     IS_LIST,
     IS_OBJECT,
     STRING_TOO_LONG,  # the attribute NUMBER, by its DETAIL bytes
-    MAY_BE_INFINITE,  # the only one that leaves its values: a number in it may be too large
+    MAY_BE_INFINITE,  # leaves its values: a number in it may be too large
     LISTED,  # there is a list where values are singular, or a name with dots for such a place
-) = range(1, 12)
+    HAS_NULL,  # leaves its values, too: Python's NaN is written so
+) = range(1, 13)
 """Why a line is odd."""
 
 AS_IT_IS, FOLDED, ADDRESS, NULL, LIST, FLAT_OF, ROOT, INSIDE, FILTER = range(9)
@@ -208,7 +210,7 @@ def child_of(state: Int64, node: int, data: Bytes, start: int, end: int) -> int:
 @inlined
 def fail(state: Int64, reason: int, number: int, detail: int) -> None:
     """Have a line be odd, for the first reason that there is; the walk goes on."""
-    if state[REASON] in (0, MAY_BE_INFINITE):
+    if state[REASON] in (0, MAY_BE_INFINITE, HAS_NULL):
         fail_instead(state, reason, number, detail)
 
 
