@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _MISSING = object()
 _OF_NUMBERS = lazy_pattern(r" [=<>!]+ -?[0-9]")
+"""Conditions on elements, as they are written, that hold of numbers alone."""
 _UNBOUNDED = 1 << 40
 
 
@@ -145,12 +146,10 @@ class Deriver:
     [7, True]
 
     Attributes:
-        limits: on each event.
         top: the tree of all places.
         every: what is asked of all values, wherever they are. Its names are of their strings, all
             together.
         reads_every: whether anything is.
-        looks_inside: whether it reads objects or lists.
         dotted: paths by what they are as one name.
         roots: the attributes whose objects and lists are looked into.
         single: others whose values it reads, which have to be plain.
@@ -159,7 +158,7 @@ class Deriver:
     def __init__(self, names: Sequence[str], limits: Limits) -> None:
         self._all = names
         self._names = {name for name in names if attribute_of(name).mark}
-        self.limits = limits
+        self._limits = limits
         self.top = Place(limits)
         self.dotted: dict[str, Place] = {}
         self._asked: set[str] = set()  # others, which may have any values
@@ -181,10 +180,14 @@ class Deriver:
         self.reads_every = bool(self.every.names or self.every.conditions)
         self.roots.discard(EVERY)
         self.single.discard(EVERY)
-        self.looks_inside = bool(self.roots) or self.reads_every
 
     def __bool__(self) -> bool:
         return bool(self._names)
+
+    @property
+    def looks_inside(self) -> bool:
+        """Whether it reads objects or lists."""
+        return bool(self.roots) or self.reads_every
 
     def read_at_top(self, known: Collection[str]) -> list[str]:
         """All attributes that are read, at the top of events of which some are known."""
@@ -208,7 +211,7 @@ class Deriver:
         elements: _Listed = {}
         for number, event in enumerate(events):
             own = {name: value for name, value in event.items() if name not in self._names}
-            reader = _Reader(self.limits, own, elements, number)
+            reader = _Reader(self._limits, own, elements, number)
             try:
                 reader.look(self.top, event)
                 for dotted in self.dotted.keys() & event.keys():
@@ -216,7 +219,7 @@ class Deriver:
                     if not isinstance(event.get(str(place.path[0])), Mapping):
                         reader.read(place, event[dotted])
                 if self.reads_every:
-                    reader.read_every(self.every, values_in(event, self.limits))
+                    reader.read_every(self.every, values_in(event, self._limits))
             except EventError as error:
                 errors.setdefault(number, error)
                 own = {}

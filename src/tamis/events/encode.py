@@ -21,10 +21,10 @@ from tamis.language.attributes import attribute_of
 
 
 class EncodedLines(NamedTuple):
-    """Events, and the line or row of each, if they have one."""
+    """Events, and the line of each."""
 
     batch: EventBatch
-    lines: Int64 | None
+    lines: Int64
 
 
 class Encoder:
@@ -37,7 +37,6 @@ class Encoder:
 
     Attributes:
         reader: reads lines.
-        looks_inside: whether it reads objects or lists, which kernels do in lines.
 
     >>> encoder = Encoder(["temp", "area"])
     >>> batch = encoder.events([{"area": "area1", "temp": 35, "unknown": [1]}, {"area": b"1"}])
@@ -54,7 +53,7 @@ class Encoder:
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._deriver = Deriver(self.names, limits)
-        self._derives, self.looks_inside = bool(self._deriver), self._deriver.looks_inside
+        self._derives = bool(self._deriver)
         plain = (name for name in names if not attribute_of(name).mark)
         self._read = {*plain, *self._deriver.single}
         self._singular: Encoder | None = None
@@ -78,8 +77,8 @@ class Encoder:
         They are written as lines, which kernels read: that takes less than to look at each value.
         """
         given = list(events)
-        is_fast = len(given) > 1 or self.looks_inside
-        return self.reader.events(given) if is_fast else self.plain_events(given)
+        is_fast = len(given) > 1 or self._deriver.looks_inside
+        return self.reader.events(given)[0] if is_fast else self.plain_events(given)
 
     def plain_events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Encode mappings as they are, with whatever values."""
@@ -103,7 +102,8 @@ class Encoder:
         >>> Encoder(["temp"]).ndjson(b'{"temp": 35}\n\n{"temp": null}\n').lines
         array([1, 3])
         """
-        return EncodedLines(*self.reader.lines(data, first_line))
+        batch, lines, _ = self.reader.lines(data, first_line)
+        return EncodedLines(batch, lines)
 
     def elements(self, data: bytes, starts: Int64, ends: Int64) -> EventBatch:
         """Encode elements of lists, as they are written in lines that are no errors."""
@@ -127,7 +127,7 @@ class Encoder:
         >>> Encoder(["temp", "area"]).arrow(rows).event_starts
         array([0, 2, 3])
         """
-        if self.looks_inside:
+        if self._deriver.looks_inside:
             return self.events(self.rows(batch))
         if self._derives:
             batch = with_derived(batch, self._deriver.columns())

@@ -64,7 +64,7 @@ class SingularForm(GeneralForm):
 
     def events(self, events: Sequence[Mapping[str, Any]], by: By) -> EventMatches:
         """The matches of mappings."""
-        batch, left = self.encoder.reader.singular_events(events)
+        batch, left = self.encoder.reader.events(events)
         if not left:
             return self.batch(batch, by)
         others = self.general.encoder.events([events[number] for number in left])
@@ -72,7 +72,7 @@ class SingularForm(GeneralForm):
 
     def lines(self, data: bytes, first_line: int, by: By) -> EventMatches:
         """The matches of whole lines of JSON."""
-        batch, lines, left = self.encoder.reader.singular_lines(data, first_line)
+        batch, lines, left = self.encoder.reader.lines(data, first_line)
         if not left:
             return self.batch(batch, by, lines)
         others = self.general.encoder.ndjson(b"\n".join(left.values())).batch

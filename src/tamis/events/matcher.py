@@ -82,11 +82,12 @@ class MatchesEvents:
         sizer = BatchSizer(GROUP_EVENTS)
 
         compiled = self.snapshot()
+        form = compiled.form(by)
 
         def answer(part: Part) -> EventMatches:
-            return compiled.form(by).events(part.data, by)
+            return form.events(part.data, by)
 
-        return _matches(compiled.answers(groups(events, sizer), answer, sizer, by, threads))
+        return _matches(compiled.answers(groups(events, sizer), answer, sizer, threads))
 
     def match_ndjson(
         self, source: Source, *, by: By = "subscription", threads: int = 1
@@ -211,38 +212,36 @@ class EventSnapshot(MatchesEvents):
         self, source: Source, by: By = "subscription", threads: int = 1
     ) -> Generator[EventMatches, None, None]:
         """The answers of :meth:`match_ndjson`, many lines at a time."""
-        sizer = BatchSizer(LINES_MAX)
+        sizer, form = BatchSizer(LINES_MAX), self.form(by)
 
         def answer(part: Part) -> EventMatches:
-            return self.form(by).lines(part.data, part.line, by)
+            return form.lines(part.data, part.line, by)
 
         parts = fewer_lines(chunks(source, self.limits), sizer)
-        return self.answers(parts, answer, sizer, by, threads)
+        return self.answers(parts, answer, sizer, threads)
 
     def arrow_answers(
         self, source: object, by: By = "subscription", threads: int = 1
     ) -> Generator[EventMatches, None, None]:
         """The answers of :meth:`match_arrow`, many rows at a time."""
-        sizer = BatchSizer(LINES_MAX)
+        sizer, form = BatchSizer(LINES_MAX), self.form(by)
 
         def answer(part: Part) -> EventMatches:
-            matches = self.form(by).rows(part.data, by)
+            matches = form.rows(part.data, by)
             matches.number_rows(part.line)
             return matches
 
         parts = read_rows(source, lambda: sizer.events)
-        return self.answers(parts, answer, sizer, by, threads)
+        return self.answers(parts, answer, sizer, threads)
 
     def answers(
         self,
         parts: Iterable[Part | Flush],
         answer: Callable[[Part], EventMatches],
         sizer: BatchSizer,
-        by: By,
         threads: int,
     ) -> Generator[EventMatches, None, None]:
         """The answers of the parts of a source, in their order."""
-        self.form(by)  # which is compiled once, before threads ask for it
 
         def match_part(part: Part) -> EventMatches:
             if part.error is not None:

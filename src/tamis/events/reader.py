@@ -69,39 +69,35 @@ class Reader:
     def _asked(self) -> Asked:
         return asked_of(self._names, self._deriver, self._singular)
 
-    def lines(self, data: bytes, first_line: int) -> tuple[EventBatch, Int64]:
-        """The events of whole lines, the last of which may lack its newline; the line of each."""
-        data = _ended(data)
-        found = self._run(data, None)
-        return self._located(self._completed(found, data), found.lines + first_line)
+    def lines(self, data: bytes, first_line: int) -> tuple[EventBatch, Int64, dict[int, bytes]]:
+        """The events of whole lines, the last of which may lack its newline; the line of each.
 
-    def singular_lines(
-        self, data: bytes, first_line: int
-    ) -> tuple[EventBatch, Int64, dict[int, bytes]]:
-        """The same; and the lines of events that are to be read otherwise, by event."""
-        data = _ended(data)
+        And those that another reader has to read, without attributes here: their lines, by event.
+        """
+        if not data.endswith(b"\n"):
+            data += b"\n"
         found = self._run(data, None)
-        left = {event: data[start:end] for event, *_, start, end in found.odd.tolist()}
-        batch = self._completed(found, data, {})
-        return *self._located(batch, found.lines + first_line), left
-
-    def _located(self, batch: EventBatch, lines: Int64) -> tuple[EventBatch, Int64]:
+        lines = found.lines + first_line
         freeze(lines)
+        left: dict[int, bytes] = {}
+        if self._singular:
+            left = {event: data[start:end] for event, *_, start, end in found.odd.tolist()}
+        batch = self._completed(found, data, {} if self._singular else None)
         errors = {
             event: type(error)(error.message, int(lines[event]))
             for event, error in batch.errors.items()
         }
-        return batch._replace(errors=errors), lines
+        return batch._replace(errors=errors), lines, left
 
-    def events(self, events: Sequence[Mapping[str, Any]]) -> EventBatch:
-        """Events of Python's. Those that are no JSON, or are in error, are encoded as they are."""
-        found, data, left = self._written(events)
-        return self._completed(found, data, {event: events[event] for event in left})
+    def events(self, events: Sequence[Mapping[str, Any]]) -> tuple[EventBatch, list[int]]:
+        """Events of Python's. Those that are no JSON, or are in error, are encoded as they are.
 
-    def singular_events(self, events: Sequence[Mapping[str, Any]]) -> tuple[EventBatch, list[int]]:
-        """The same; and the events that are to be encoded otherwise."""
+        And those that another reader has to read, as for ``lines``: instead of these.
+        """
         found, data, left = self._written(events)
-        return self._completed(found, data, {}), left
+        if self._singular:
+            return self._completed(found, data, {}), left
+        return self._completed(found, data, {event: events[event] for event in left}), []
 
     def _written(self, events: Sequence[Mapping[str, Any]]) -> tuple[_Found, bytes, list[int]]:
         """What kernels find in events, as lines; and the events that they cannot read."""
@@ -322,10 +318,6 @@ def _line(event: object) -> bytes | None:
     except orjson.JSONEncodeError:
         return None
     return None if b"\n" in line[:-1] else line  # somebody had the library write several
-
-
-def _ended(data: bytes) -> bytes:
-    return data if data.endswith(b"\n") else data + b"\n"
 
 
 def _has_odd_floats(line: bytes | None, event: Mapping[str, Any]) -> bool:

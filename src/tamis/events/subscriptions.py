@@ -261,10 +261,12 @@ class EventSubscriptions:
         names = {name for name in self.table.names if attribute_of(name).mark == ELEMENTS}
         if not names:
             return None
-        reader = _Reader(limits, is_singular=True)
+        reader, counts = _Reader(limits), np.bincount(self.table.subscriptions, minlength=len(self))
         try:
             for number, interface in enumerate(self.table.interfaces.tolist()):
-                reader.builder.add_codes(reader.read(self.expression(number)), interface)
+                most = _MORE_FILTERS * int(counts[number])
+                codes = reader.read_singular(self.expression(number), most)
+                reader.builder.add_codes(codes, interface)
         except SubscriptionError:  # it was read with other limits
             return None
         table = reader.builder.freeze()._replace(interface_count=self.table.interface_count)
@@ -346,9 +348,9 @@ def _is_plain(part: str) -> bool:
 class _Reader:
     """Adds expressions to a table; plain conjunctions, constraint by constraint, by their texts."""
 
-    def __init__(self, limits: Limits, is_singular: bool = False) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.builder = TableBuilder()
-        self._limits, self._is_singular = limits, is_singular
+        self._limits = limits
         self._codes: dict[str, int] = {}
 
     def read(self, expression: str) -> list[list[int]]:
@@ -366,17 +368,19 @@ class _Reader:
         )
         if is_small and None not in codes:
             return [list(dict.fromkeys(code for code in codes if code is not None))]
-        return [list(map(self.builder.code, filter)) for filter in self._filters(expression)]
+        return self._coded(parse_filters(expression, limits))
 
-    def _filters(self, expression: str) -> Filters:
-        general = parse_filters(expression, self._limits)
-        if not self._is_singular:
-            return general
-        with suppress(SubscriptionError):  # these may be too many
-            found = parse_filters(expression, self._limits, is_singular=True)
-            if len(found) <= _MORE_FILTERS * len(general):
-                return found
-        return general
+    def read_singular(self, expression: str, most: int) -> list[list[int]]:
+        """The same for events without lists, if that comes to no more filters than so many."""
+        if "[" in expression:
+            with suppress(SubscriptionError):  # there may be too many
+                found = parse_filters(expression, self._limits, is_singular=True)
+                if len(found) <= most:
+                    return self._coded(found)
+        return self.read(expression)
+
+    def _coded(self, filters: Filters) -> list[list[int]]:
+        return [list(map(self.builder.code, filter)) for filter in filters]
 
     def _code(self, part: str) -> int:
         code = self._codes.get(part)

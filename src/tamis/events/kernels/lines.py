@@ -126,7 +126,7 @@ def _begin(state: Int64) -> bool:
 def _end(state: Int64, start: int, end: int) -> bool:
     """End an event. If it is odd or an array is full, what it had is taken back."""
     starts, event = int64s(state, WORK.event_starts), state[to.EVENTS]
-    is_in_error = state[to.REASON] not in (0, to.MAY_BE_INFINITE, to.HAS_NULL)
+    is_in_error = to.is_in_error(state)
     if state[to.JOINED] and not state[to.FULL] and not is_in_error:
         to.take_joined(state)
     if is_in_error:
@@ -236,7 +236,7 @@ def _enter(state: Int64, frame: int, node: int, offset: int, is_object: bool) ->
         if is_object:
             int64s(state, WORK.objects)[node] = state[to.STAMP]
         if not inside & to.SINGULAR:
-            _fail_where_asked(state, row, is_object)
+            to.fail_where_asked(state, node, to.IS_OBJECT if is_object else to.IS_LIST)
         elif not is_object:
             to.fail(state, to.LISTED, 0, 0)
         if not inside & (to.KEYS if is_object else to.POSITIONS):
@@ -247,16 +247,6 @@ def _enter(state: Int64, frame: int, node: int, offset: int, is_object: bool) ->
     stack[U(frame + _LIST)] = list
     stack[U(frame + _POSITION)] = _OF_OBJECT if is_object else -1
     stack[U(frame + _BEGIN)] = offset
-
-
-@inlined
-def _fail_where_asked(state: Int64, row: int, is_object: bool) -> None:
-    """Have a line be odd where a node with an object or a list is to be one value."""
-    nodes = int32s(state, TREE.nodes)
-    for column in range(to.NULL):
-        if nodes[row + column] >= 0:
-            reason = to.IS_OBJECT if is_object else to.IS_LIST
-            to.fail(state, reason, np.int64(nodes[row + column]), 0)
 
 
 @inlined

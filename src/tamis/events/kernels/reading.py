@@ -208,10 +208,25 @@ def child_of(state: Int64, node: int, data: Bytes, start: int, end: int) -> int:
 
 
 @inlined
+def is_in_error(state: Int64) -> bool:
+    """Whether the line leaves no values."""
+    return state[REASON] not in (0, MAY_BE_INFINITE, HAS_NULL)
+
+
+@inlined
 def fail(state: Int64, reason: int, number: int, detail: int) -> None:
     """Have a line be odd, for the first reason that there is; the walk goes on."""
-    if state[REASON] in (0, MAY_BE_INFINITE, HAS_NULL):
+    if not is_in_error(state):
         fail_instead(state, reason, number, detail)
+
+
+@called
+def fail_where_asked(state: Int64, node: int, reason: int) -> None:
+    """Have a line be odd for a value that no attribute of a node can have, if there is one."""
+    nodes, row = int32s(state, TREE.nodes), node * COLUMNS
+    for column in range(NULL):
+        if nodes[row + column] >= 0:
+            fail(state, reason, np.int64(nodes[row + column]), 0)
 
 
 @inlined
@@ -295,7 +310,7 @@ def take_number(
     is_negative = traits & json.NEGATIVE
     if not traits & json.REAL:
         if traits & json.LONG or digits > _LARGEST + U(is_negative):
-            _fail_oversized(state, node)
+            fail_where_asked(state, node, OVERSIZED)
             return
         value = np.int64(digits)
         _add_plain(state, node, at.INTEGER, -value if is_negative else value)
@@ -320,14 +335,6 @@ def take_number(
             _add_plain(state, node, at.INTEGER, whole)
             return
     _add_plain(state, node, at.FLOAT, np.float64(real).view(np.int64))
-
-
-@called
-def _fail_oversized(state: Int64, node: int) -> None:
-    nodes, row = int32s(state, TREE.nodes), node * COLUMNS
-    for column in range(NULL):
-        if nodes[row + column] >= 0:
-            fail(state, OVERSIZED, np.int64(nodes[row + column]), 0)
 
 
 @inlined
