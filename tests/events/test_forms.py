@@ -79,7 +79,7 @@ def check_lines(matcher: Any, data: bytes) -> None:
 
 
 def has_singular(matcher: MatchesEvents) -> bool:
-    return isinstance(matcher.snapshot().form("subscription"), SingularForm)
+    return isinstance(matcher.snapshot()._form("subscription"), SingularForm)
 
 
 SCALARS = st.sampled_from([None, True, 1, 2, 0.5, "x", "xxy", "X", "10.1.2.3", 2**65])
@@ -126,7 +126,7 @@ def test_what_has_a_singular_form(expression: str, is_singular: bool) -> None:
 def test_events_without_lists_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = tamis.compile_events({"s": "a[].(b[] = 1 and c[] = 2)"})
     matcher.match({"a": 1})
-    form = matcher.form("subscription")
+    form = matcher._form("subscription")
     assert isinstance(form, SingularForm)
     monkeypatch.setattr(form.general, "encoder", None)
     events = [{"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": {}}}, {"a": None}, {}, {"b": [2]}]

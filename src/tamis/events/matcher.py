@@ -55,7 +55,7 @@ class MatchesEvents:
         >>> list(matcher.match({"area": "a1", "temp": 35, "wind": 25}, by="filter"))
         [0, 1]
         """
-        form = self.snapshot().form(by)
+        form = self.snapshot()._form(by)
         matches = form.one(event) if by == "subscription" else None
         if matches is None:
             matches = form.events([event], by)
@@ -82,7 +82,7 @@ class MatchesEvents:
         sizer = BatchSizer(GROUP_EVENTS)
 
         compiled = self.snapshot()
-        form = compiled.form(by)
+        form = compiled._form(by)
 
         def answer(part: Part) -> EventMatches:
             return form.events(part.data, by)
@@ -188,10 +188,9 @@ class EventSnapshot(MatchesEvents):
         """The form for events without lists where ``[]`` asks for them; or for all."""
         return singular_form(self.segments, self._general, self.version)
 
-    def form(self, by: By) -> GeneralForm:
+    def _form(self, by: By) -> GeneralForm:
         """How events are answered: singular filters have other numbers."""
-        if by != "subscription":
-            _check_by(by)
+        _check_by(by)
         return self._general if by == "filter" else self._singular
 
     @property
@@ -212,7 +211,7 @@ class EventSnapshot(MatchesEvents):
         self, source: Source, by: By = "subscription", threads: int = 1
     ) -> Generator[EventMatches, None, None]:
         """The answers of :meth:`match_ndjson`, many lines at a time."""
-        sizer, form = BatchSizer(LINES_MAX), self.form(by)
+        sizer, form = BatchSizer(LINES_MAX), self._form(by)
 
         def answer(part: Part) -> EventMatches:
             return form.lines(part.data, part.line, by)
@@ -224,7 +223,7 @@ class EventSnapshot(MatchesEvents):
         self, source: object, by: By = "subscription", threads: int = 1
     ) -> Generator[EventMatches, None, None]:
         """The answers of :meth:`match_arrow`, many rows at a time."""
-        sizer, form = BatchSizer(LINES_MAX), self.form(by)
+        sizer, form = BatchSizer(LINES_MAX), self._form(by)
 
         def answer(part: Part) -> EventMatches:
             matches = form.rows(part.data, by)

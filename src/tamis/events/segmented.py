@@ -21,7 +21,7 @@ from tamis.events.model import FIELD, By, EventBatch, FilterTable, Owners
 from tamis.events.planner import Engine, Searcher
 from tamis.events.reader import OneLine
 from tamis.events.residual import ResidualSearcher, Residue
-from tamis.events.subscriptions import EventSubscriptions
+from tamis.events.subscriptions import EventSubscriptions, singular_subscriptions
 
 
 class EventProgram:
@@ -47,7 +47,7 @@ class EventProgram:
         """The same for events without lists where ``[]`` asks for them; itself, if that is it."""
         with self._lock:  # so that one thread compiles it
             if self._singular is None:
-                own = self.subscriptions.singular(limits)
+                own = singular_subscriptions(self.subscriptions, limits)
                 self._singular = self if own is None else EventProgram(own, self._engine)
             return self._singular
 

@@ -253,27 +253,6 @@ class EventSubscriptions:
         result._texts = Texts.of(entry.expression for entry in entries)
         return result
 
-    def singular(self, limits: Limits) -> EventSubscriptions | None:
-        """The same for events without lists where ``[]`` asks for them, if that makes them others.
-
-        See :mod:`tamis.language.singular`.
-        """
-        names = {name for name in self.table.names if attribute_of(name).mark == ELEMENTS}
-        if not names:
-            return None
-        reader, counts = _Reader(limits), np.bincount(self.table.subscriptions, minlength=len(self))
-        try:
-            for number, interface in enumerate(self.table.interfaces.tolist()):
-                most = _MORE_FILTERS * int(counts[number])
-                codes = reader.read_singular(self.expression(number), most)
-                reader.builder.add_codes(codes, interface)
-        except SubscriptionError:  # it was read with other limits
-            return None
-        table = reader.builder.freeze()._replace(interface_count=self.table.interface_count)
-        if names <= set(table.names):
-            return None
-        return self.of_columns(self.ids, self.interface_ids, table)
-
     def expression(self, number: int) -> str:
         """The expression of a subscription as it was given; of a table, as it may be written."""
         if self._texts is not None:
@@ -298,6 +277,32 @@ class EventSubscriptions:
 
     def __repr__(self) -> str:
         return f"<EventSubscriptions: {len(self):,}>"
+
+
+def singular_subscriptions(
+    subscriptions: EventSubscriptions, limits: Limits
+) -> EventSubscriptions | None:
+    """The same for events without lists where ``[]`` asks for them, if that makes them others.
+
+    See :mod:`tamis.language.singular`.
+    """
+    table = subscriptions.table
+    names = {name for name in table.names if attribute_of(name).mark == ELEMENTS}
+    if not names:
+        return None
+    reader = _Reader(limits)
+    counts = np.bincount(table.subscriptions, minlength=len(subscriptions))
+    try:
+        for number, interface in enumerate(table.interfaces.tolist()):
+            most = _MORE_FILTERS * int(counts[number])
+            codes = reader.read_singular(subscriptions.expression(number), most)
+            reader.builder.add_codes(codes, interface)
+    except SubscriptionError:  # it was read with other limits
+        return None
+    found = reader.builder.freeze()._replace(interface_count=table.interface_count)
+    if names <= set(found.names):
+        return None
+    return EventSubscriptions.of_columns(subscriptions.ids, subscriptions.interface_ids, found)
 
 
 def _given_interfaces(
