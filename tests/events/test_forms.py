@@ -103,6 +103,13 @@ def test_drawn(expressions: list[str], events: list[Event]) -> None:
     check(tamis.compile_events(dict(enumerate(expressions))), events)
 
 
+def test_of_several_errors_the_same_is_told() -> None:
+    huge = 1 << 65
+    events: list[Event] = [{"a": huge}, {"a": {"a": None, "b": huge}}, {"a": {"b": huge}}]
+    expressions = ["a[].(b[] = 1 and c[] = 2)", "a[].*.(. = 'x') or *.(. contains 'xx')"]
+    check(tamis.compile_events(dict(enumerate(expressions))), events)
+
+
 @pytest.mark.parametrize(
     ("expression", "is_singular"),
     [

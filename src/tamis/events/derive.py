@@ -224,8 +224,9 @@ class Deriver:
                 errors.setdefault(number, error)
                 own = {}
             found.append(own)
-        for place, listed in elements.items():
-            self._match_elements(place, listed, found, errors)
+        # Of several errors the same is told, whatever other events there are.
+        for place in sorted(elements, key=lambda each: (each is self.every, path_name(each.path))):
+            self._match_elements(place, elements[place], found, errors)
         for number in errors:
             found[number] = {}
         return found
