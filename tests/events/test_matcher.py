@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from tamis.core.errors import (
 from tamis.core.index import matches as matches_module
 from tamis.core.index.columns import Ids
 from tamis.core.index.matches import Listing
+from tamis.core.kernel import ahocorasick
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import matcher as matcher_module
 from tamis.events.encode import encode
@@ -452,3 +454,42 @@ def test_strings_without_case(asked: list[tuple[str, str]], values: list[str], e
     for column in (pa.array(values), pa.array(values).dictionary_encode()):
         found = matcher.match_arrow(pa.table({"a": column}))
         assert [list(match) for match in found] == expected
+
+
+def test_all_characters_have_the_same_fold_in_lines() -> None:
+    given = [chr(code) for code in range(32, 0x20000) if not 0xD800 <= code < 0xE000]
+    together = "".join(given)
+    texts = [together[start : start + 256] for start in range(0, len(together), 256)]
+    texts += ["\N{LATIN CAPITAL LETTER A WITH STROKE}" * 3_000]  # a half longer
+    matcher = compile_events({n: f"a = i{json.dumps(text)}" for n, text in enumerate(texts)})
+    for is_ascii in (True, False):
+        lines = "".join(json.dumps({"a": each}, ensure_ascii=is_ascii) + "\n" for each in texts)
+        found = [list(match) for match in matcher.match_ndjson(lines.encode())]
+        assert found == [[n] for n in range(len(texts))]
+    assert all(list(matcher.match({"a": text})) == [n] for n, text in enumerate(texts))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.text("xyzé", min_size=1, max_size=9)), min_size=1),
+    st.lists(st.text("xyzé!", max_size=30), min_size=1, max_size=4),
+    st.sampled_from([0, 12, 1 << 18]),
+    st.sampled_from([0, 1 << 19]),
+)
+def test_parts_near_and_far_of_the_root(
+    asked: list[tuple[str, str]], values: list[str], near_cells: int, pairs_max: int
+) -> None:
+    parts = {
+        f"{name} {operator} {json.dumps(part)}": (name, operator, part)
+        for name, part in asked
+        for operator in ("contains", "suffix")
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahocorasick, "NEAR_CELLS", near_cells)
+        patch.setattr(ahocorasick, "PAIRS_MAX", pairs_max)
+        matcher = compile_events([(text, text) for text in parts])
+    for event in ({"a": one, "b": other} for one, other in product(values, repeat=2)):
+        assert {*matcher.match(event)} == {
+            text
+            for text, (name, operator, part) in parts.items()
+            if OF_PARTS[operator](event[name], part)
+        }

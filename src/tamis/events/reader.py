@@ -34,11 +34,8 @@ from tamis.events.kernels import reading as to
 from tamis.events.kernels.lines import STACK_SIZE, read_elements, read_lines, read_one
 from tamis.events.model import EventBatch
 from tamis.events.ndjson import read_line, too_long
-from tamis.language.constraints import fold
 from tamis.language.networks import address_bits
 
-_COMPLETED: dict[int, Callable[[str], str | None]] = {to.FOLDED: fold, to.ADDRESS: address_bits}
-"""What attributes are of strings that kernels leave to Python; None: there is nothing."""
 _KEPT_MAX = 1 << 24
 """A state with an array of more items is not used again."""
 _NO_STARTS = np.zeros(0, np.int64)
@@ -229,7 +226,7 @@ class Reader:
             if column == to.AS_IT_IS:
                 found.kinds[row], found.values[row] = at.number(float(data[start:end]))
                 continue
-            text = _COMPLETED[column](found.string(int(found.values[row])))
+            text = address_bits(found.string(int(found.values[row])))
             if text is None:
                 found.names[row] = -1
                 continue
@@ -283,7 +280,7 @@ class OneLine:
                 work.kinds[row], work.values[row] = at.number(float(line[start:end]))
                 continue
             first, last = work.string_starts[work.values[row] :][:2]
-            text = _COMPLETED[column](work.string_bytes[first:last].tobytes().decode())
+            text = address_bits(work.string_bytes[first:last].tobytes().decode())
             if text is None:  # there is no such attribute: the last one takes its place
                 words[to.ROWS] = work.event_starts[1] = rows = words[to.ROWS] - 1
                 for array in (work.names, work.kinds, work.values):

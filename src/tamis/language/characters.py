@@ -95,15 +95,15 @@ def _categories() -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-_CASED_END = 0x20000
+CASED_END = 0x20000
 """Only ideographs and marks are behind."""
 
 
 @cache
-def _folds() -> dict[int, int]:
+def folds() -> dict[int, int]:
     """The characters that fold to another one, ascending, and to which."""
     found = {}
-    for start in range(0, _CASED_END, 256):
+    for start in range(0, CASED_END, 256):
         together = "".join(map(chr, range(start, start + 256)))
         if not together.casefold() == together == together.lower():
             own = zip(together, fold(together), strict=True)
@@ -115,7 +115,7 @@ def _folds() -> dict[int, int]:
 def _cases() -> dict[int, list[int]]:
     """The characters that have others of the same fold, ascending, and all of that fold."""
     of_fold = defaultdict(list)
-    for one, other in _folds().items():
+    for one, other in folds().items():
         of_fold[other].append(one)
     same = [[other, *ones] for other, ones in of_fold.items()]
     return dict(sorted((one, each) for each in same for one in each))
@@ -123,7 +123,7 @@ def _cases() -> dict[int, list[int]]:
 
 @cache
 def _listed(is_folded: bool) -> list[int]:
-    return [*(_folds() if is_folded else _cases())]
+    return [*(folds() if is_folded else _cases())]
 
 
 def any_case(ranges: Ranges) -> Ranges:
@@ -145,12 +145,11 @@ def folded(ranges: Ranges) -> Ranges:
     >>> folded(_set("AZ"))
     ((97, 122),)
     """
-    folds = _folds()
     found, start = [], 0
     for low, high in ranges:
         start = low
         for code in _within(((low, high),), _listed(True)):
-            found += [(start, code - 1), (folds[code], folds[code])]
+            found += [(start, code - 1), (folds()[code], folds()[code])]
             start = code + 1
         found.append((start, high))
     return in_order((low, high) for low, high in found if low <= high)

@@ -69,13 +69,13 @@ def build(keywords: Keywords, width: int, full_goto: bool) -> tuple[Pma, Int32]:
     """
     starts, symbols = _strings(keywords)
     roots = np.zeros(len(starts) - 1, np.int32)
-    trie, state_of = ahocorasick.build(1, roots, starts, symbols)
+    trie, state_of = ahocorasick.build(1, roots, starts, symbols, FULL_GOTO_MAX)
     states = len(trie.parent)
     output = np.argsort(state_of, kind="stable").astype(np.int32)
     counts = np.bincount(state_of, minlength=states)
     output_starts = starts_of(counts)
     output_fail = np.zeros(states, np.int32)
-    ahocorasick.fill_shorter(counts.astype(np.int32), trie.failures, output_fail)
+    ahocorasick.fill_shorter(counts.astype(np.int32), trie.failures, trie.by_depth, output_fail)
     is_full = full_goto and states * width <= FULL_GOTO_MAX
     full = np.zeros(states * width if is_full else 0, np.int32)
     if is_full:

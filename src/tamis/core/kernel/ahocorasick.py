@@ -2,7 +2,8 @@
 
 A node of the automaton is a prefix of a string. Its *failure* is the node of the longest proper
 suffix of this prefix. Several tries may stand in one numbering of nodes: the nodes below ``first``
-are their roots. Other nodes are numbered by depth, so a node comes behind its failure.
+are their roots. The nearest others are numbered by depth, and those behind them in the order of
+the strings: the end of a long string is in one place of the memory.
 
 >>> words = [b"he", b"hers"]
 >>> starts, symbols = np.array([0, 2, 6]), np.frombuffer(b"".join(words), np.uint8)
@@ -21,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct
-from tamis.core.kernel.declare import called, inlined, kernel
-from tamis.core.kernel.table import add_pair, find_pair, pair, pair_table
+from tamis.core.kernel.declare import U, called, inlined, kernel
+from tamis.core.kernel.table import add_pair, copy_pairs, find_pair, pair, pair_table
 
 
 class Automaton(NamedTuple):
@@ -33,6 +34,8 @@ class Automaton(NamedTuple):
         parent, symbol: int32[nodes]; where the edge to a node comes from, and its symbol.
         depth: int32[nodes]; the length of the prefix.
         failures: int32[nodes]; 0 for roots.
+        by_depth: int32[nodes]; all of them: a node comes behind its failure.
+        near: the nodes below this one are numbered by depth.
     """
 
     edges: Int64
@@ -40,15 +43,24 @@ class Automaton(NamedTuple):
     symbol: Int32
     depth: Int32
     failures: Int32
+    by_depth: Int32
+    near: int
 
 
-def build(first: int, roots: Int32, starts: Int64, symbols: Int32) -> tuple[Automaton, Int32]:
+NEAR_CELLS = 1 << 18
+"""Nodes times symbols for which it is written down where they lead: what fits a cache."""
+
+
+def build(
+    first: int, roots: Int32, starts: Int64, symbols: Int32, near_cells: int | None = None
+) -> tuple[Automaton, Int32]:
     """The automaton of some strings, and the node of each.
 
     Args:
         first: how many roots there are.
         roots: int32[strings]; the root of each.
         starts: int64[strings + 1]; string i is ``symbols[starts[i]:starts[i + 1]]``.
+        near_cells: the nodes that are near, times their symbols; NEAR_CELLS by default.
     """
     most = first + len(symbols)
     parent, symbol, depth = (np.zeros(most, np.int32) for _ in range(3))
@@ -56,32 +68,36 @@ def build(first: int, roots: Int32, starts: Int64, symbols: Int32) -> tuple[Auto
     count = add_strings(
         first, roots, starts, symbols, pair_table(most), parent, symbol, depth, ends
     )
-    order = np.argsort(depth[:count], kind="stable")
+    by_depth = np.argsort(depth[:count], kind="stable").astype(np.int32)
+    cells = NEAR_CELLS if near_cells is None else near_cells
+    near = min(count, max(first, cells // (len(distinct(symbols)) + 1)))
+    order = np.concatenate([by_depth[:near], np.sort(by_depth[near:])])
     rank = np.empty(count, np.int32)
     rank[order] = np.arange(count, dtype=np.int32)
-    parent, symbol = rank[parent[order]], symbol[order]
+    parent, symbol, by_depth = rank[parent[order]], symbol[order], rank[by_depth]
     edges, failures = pair_table(count), np.zeros(count, np.int32)
-    link_nodes(first, edges, parent, symbol, failures)
-    return Automaton(edges, parent, symbol, depth[order], failures), rank[ends]
+    link_nodes(first, edges, parent, symbol, by_depth, failures)
+    return Automaton(edges, parent, symbol, depth[order], failures, by_depth, near), rank[ends]
 
 
-NEAR_CELLS = 1 << 18
-"""Nodes times symbols for which it is written down where they lead: what fits a cache."""
+NO_COLUMN = 255
+"""No byte has it: the bytes of UTF-8 are fewer."""
 
 
-def nearest_rows(first: int, automaton: Automaton) -> tuple[Bytes, Int32]:
-    """Where the bytes of texts lead from the first nodes, which most texts do not leave.
+def nearest_rows(first: int, automaton: Automaton) -> tuple[Bytes, Int32, Int64]:
+    """Where the bytes of texts lead from the near nodes, which most texts do not leave.
 
     Returns:
         letters: uint8[257]; by byte: a column, or 0 for bytes that no string has; the last is how
-            many columns there are. And rows: int32[nodes, columns].
+            many columns there are. rows: int32[near, columns]. And links: int64[nodes]; the column
+            of the edge to the next node, or NO_COLUMN; 256 if it has other edges; and from bit 16
+            on the failure.
     """
-    count = len(automaton.parent)
+    count, near = len(automaton.parent), automaton.near
     letters = np.zeros(257, np.uint8)
     known = distinct(automaton.symbol[first:])
     letters[known] = np.arange(1, len(known) + 1)
     width = letters[256] = len(known) + 1
-    near = min(count, max(first, NEAR_CELLS // width))
     rows = np.zeros((near, width), np.int32)
     children = np.argsort(automaton.parent[first:], kind="stable") + first
     columns = letters[automaton.symbol].astype(np.int32)
@@ -89,20 +105,95 @@ def nearest_rows(first: int, automaton: Automaton) -> tuple[Bytes, Int32]:
         first, width, automaton.parent, columns, automaton.failures, children.astype(np.int32),
         rows.reshape(-1),
     )  # fmt: skip
-    return letters, rows
+    parent = automaton.parent[first:]
+    onward = np.full(count, NO_COLUMN, np.int64)
+    is_next = np.flatnonzero(parent == np.arange(first - 1, count - 1))  # edges to the next node
+    onward[parent[is_next]] = columns[first + is_next]
+    others = np.bincount(parent, minlength=count)
+    others[parent[is_next]] -= 1
+    return letters, rows, automaton.failures.astype(np.int64) << 16 | (others > 0) << 8 | onward
+
+
+def branches(automaton: Automaton) -> Int64:
+    """A pair table of the edges that ``step`` looks for: of far nodes, but not to the next node."""
+    parent = automaton.parent
+    found = np.flatnonzero(parent >= automaton.near)
+    found = found[parent[found] != found - 1]
+    edges = pair_table(len(found))
+    keys = (parent[found].astype(np.int64) + 1) << 32 | automaton.symbol[found]
+    copy_pairs(np.stack([keys, found], axis=1).reshape(-1), edges)
+    return edges
+
+
+PAIR_BITS = 14
+PAIRS_MAX = 1 << 19
+"""Words of the bits of pairs, at most: with more, each byte is a step."""
+
+
+def first_pairs(first: int, automaton: Automaton, ends: Int32) -> tuple[Int64, Int64]:
+    """With which two bytes strings begin, and with which of one byte they end.
+
+    A text without any of these stays near the root: its bytes need not be followed.
+
+    Args:
+        ends: the nodes of strings.
+
+    Returns:
+        int64[]: of each root but node 0 the words of a bit for each pair, by the lower bits of the
+            bytes. And int64[1]: the nodes below are at the root, or an edge from it; 0 where there
+            are too many roots for this.
+    """
+    words = 1 << PAIR_BITS - 6
+    if (first - 1) * words > PAIRS_MAX:
+        return np.zeros(0, np.int64), np.zeros(1, np.int64)
+    parent, symbol = automaton.parent, automaton.symbol & 127
+    bits = np.zeros((first, 128, 128), np.bool_)
+    second = np.flatnonzero(automaton.depth == 2)
+    above = parent[second]
+    bits[parent[above], symbol[above], symbol[second]] = True
+    of_one = ends[automaton.depth[ends] == 1]
+    bits[parent[of_one], :, symbol[of_one]] = True
+    packed = np.packbits(bits[1:].reshape(-1), bitorder="little").view(np.int64)
+    further = np.searchsorted(automaton.depth[: automaton.near], 2)
+    return packed, np.array([further], np.int64)
+
+
+@called
+def next_pair(pairs: Int64, word: int, text: Bytes, start: int, place: int, end: int) -> int:
+    """The next byte of a text that is the second of a pair, from a place on; or the end.
+
+    Args:
+        word: where the bits of the root begin.
+        start: of the text.
+    """
+    pair = np.int64(text[U(place - 1)]) if place > start else 0
+    while place < end:
+        pair = (pair << 7 | np.int64(text[U(place)]) & 127) & 0x3FFF
+        if pairs[U(word + (pair >> 6))] >> (pair & 63) & 1:
+            return place
+        place += 1
+    return end
 
 
 @inlined
-def step(letters: Bytes, rows: Int32, edges: Int64, failures: Int32, node: int, byte: int) -> int:
-    """Where a byte of a text leads from a node; ``nearest_rows`` made the first two."""
-    width = np.int64(letters[256])
-    near = len(rows) // width
+def step(
+    letters: Bytes, rows: Int32, near: int, edges: Int64, links: Int64, node: int, byte: int
+) -> int:
+    """Where a byte of a text leads from a node; ``nearest_rows`` made all but the edges.
+
+    Indices are words: Numba lets others be negative, and looks.
+    """
+    column = np.int64(letters[U(byte)])
     while node >= near:
-        target = child(edges, node, byte)
-        if target != 0:
-            return target
-        node = np.int64(failures[node])
-    return np.int64(rows[node * width + letters[byte]])
+        link = links[U(node)]
+        if link & 255 == column:
+            return node + 1
+        if link & 256:
+            target = child(edges, node, byte)
+            if target != 0:
+                return target
+        node = link >> 16
+    return np.int64(rows[U(node * np.int64(letters[U(256)]) + column)])
 
 
 @inlined
@@ -153,11 +244,14 @@ def add_strings(
 
 
 @kernel
-def link_nodes(first: int, edges: Int64, parent: Int32, symbol: Int32, failures: Int32) -> None:
-    """Fill an empty table of edges, and the failures, of nodes that are ordered by depth."""
+def link_nodes(
+    first: int, edges: Int64, parent: Int32, symbol: Int32, by_depth: Int32, failures: Int32
+) -> None:
+    """Fill an empty table of edges, and the failures."""
     for node in range(first, len(failures)):
         add_pair(edges, pair(parent[node] + 1, symbol[node]), node)
-    for node in range(first, len(failures)):
+    for place in range(first, len(failures)):
+        node = np.int64(by_depth[place])
         above = np.int64(parent[node])
         failures[node] = above
         if above >= first:
@@ -166,13 +260,14 @@ def link_nodes(first: int, edges: Int64, parent: Int32, symbol: Int32, failures:
 
 
 @kernel
-def fill_shorter(is_found: Int32, failures: Int32, shorter: Int32) -> None:
+def fill_shorter(is_found: Int32, failures: Int32, by_depth: Int32, shorter: Int32) -> None:
     """The next node by failures at which something is found, or 0.
 
     Args:
         is_found: int32[nodes]; 0 where nothing is.
     """
-    for node in range(1, len(failures)):
+    for place in range(1, len(failures)):
+        node = np.int64(by_depth[place])
         failure = failures[node]
         shorter[node] = failure if is_found[failure] else shorter[failure]
 

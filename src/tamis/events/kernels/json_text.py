@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.arrays import Bytes
+from tamis.core.arrays import Bytes, Int32
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.bits import big_endian, last
 
@@ -189,6 +189,27 @@ def unescape(data: Bytes, start: int, end: int, into: Bytes, target: int) -> int
             into[target] = byte_at(data, start)
             target += 1
             start += 1
+    return target
+
+
+@called
+def fold(data: Bytes, start: int, end: int, folds: Int32, target: int) -> int:
+    """Write a string behind itself without case; where it ends. It gets a half longer at most.
+
+    Args:
+        folds: int32[]; what each character folds to, as far as there are some that fold.
+    """
+    while start < end:
+        code, size = byte_at(data, start), 1
+        if code >= 0x80:
+            size = 2 + (code >= 0xE0) + (code >= 0xF0)
+            code &= 0x7F >> size
+            for place in range(1, size):
+                code = code << 6 | byte_at(data, start + place) & 0x3F
+        if code < len(folds):
+            code = np.int64(folds[U(code)])
+        target = _put_character(data, target, code)
+        start += size
     return target
 
 

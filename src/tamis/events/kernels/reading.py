@@ -92,6 +92,7 @@ class Tree(NamedTuple):
         slots: int32[]; finds names.
         filters: int64[nodes]; which lengths and first bytes names inside of each node have.
         positions: int64[]; a pair table: node and position → node.
+        folds: int32[]; what characters fold to, if that is asked: see ``json_text.fold``.
     """
 
     nodes: Int32
@@ -101,6 +102,7 @@ class Tree(NamedTuple):
     slots: Int32
     filters: Int64
     positions: Int64
+    folds: Int32
 
 
 class Work(NamedTuple):
@@ -360,17 +362,6 @@ def take_string(state: Int64, node: int, start: int, end: int, traits: int) -> N
         _add_folded(state, folded, number)
 
 
-@inlined
-def _add_folded(state: Int64, name: int, number: int) -> None:
-    """Add a string, which was added as it is, without case."""
-    lowered = _add_lowered(state, number)
-    if lowered >= 0:
-        _add_row(state, name, at.STRING, lowered)
-    else:
-        _add_row(state, name, at.STRING, number)
-        _complete_later(state, FOLDED, 0, 0)
-
-
 @called
 def join_string(state: Int64, start: int, end: int, traits: int) -> None:
     """Have a string be one of all of the event."""
@@ -437,20 +428,21 @@ def _has_room(state: Int64, size: int) -> bool:
 
 
 @called
-def _add_lowered(state: Int64, other: int) -> int:
-    """Add another string in lower case; its number, or -1 if it is not of ASCII."""
+def _add_folded(state: Int64, name: int, other: int) -> None:
+    """Add a string, which was added as it is, without case."""
     into, starts = uint8s(state, WORK.string_bytes), int64s(state, WORK.string_starts)
     start, number = starts[other], state[STRINGS]
     size = starts[other + 1] - start
-    if not _has_room(state, size):
-        return 0  # it is read again
+    if not _has_room(state, size + (size >> 1)):
+        return  # it is read again
     first, seen = starts[number], 0
     for place in range(size):
         byte = json.byte_at(into, start + place)
         seen |= byte
         into[U(first + place)] = byte + 32 if 65 <= byte <= 90 else byte
+    last = first + size
     if seen >= 128:
-        return -1
-    starts[number + 1] = first + size
+        last = json.fold(into, start, start + size, int32s(state, TREE.folds), first)
+    starts[number + 1] = last
     state[STRINGS] = number + 1
-    return number
+    _add_row(state, name, at.STRING, number)

@@ -141,8 +141,11 @@ def make_texts(table: FilterTable, keys: Keys) -> Texts:
         found = np.full(len(automaton.parent), -1, np.int32)
         found[ends[own]] = len(keys.names) - len(keys.texts) + own
         following = np.zeros(len(found), np.int32)
-        ahocorasick.fill_shorter(found + np.int32(1), automaton.failures, following)
+        ahocorasick.fill_shorter(
+            found + np.int32(1), automaton.failures, automaton.by_depth, following
+        )
         own_nodes = np.arange(len(found), dtype=np.int32)
         parts += [found, np.where(found >= 0, own_nodes, following), following]
-    letters, rows = ahocorasick.nearest_rows(first, automaton)
-    return Texts(roots, letters, rows, automaton.edges, automaton.failures, *parts)
+    letters, rows, links = ahocorasick.nearest_rows(first, automaton)
+    pairs = ahocorasick.first_pairs(first, automaton, ends)
+    return Texts(roots, letters, rows, ahocorasick.branches(automaton), links, *pairs, *parts)

@@ -117,7 +117,7 @@ class Texts(NamedTuple):
 
     Attributes:
         roots: int32[names]; where the search of a name's strings begins, or 0.
-        letters, rows, edges, failures: see ``tamis.core.kernel.ahocorasick``.
+        letters, rows, edges, links, pairs, further: see ``tamis.core.kernel.ahocorasick``.
         contained: int32[nodes]; the key of the constant that the node stands for, or -1.
         first_contained: int32[nodes]; the node of the longest such constant that its string ends
             with, or 0; next_contained: of the next one.
@@ -128,7 +128,9 @@ class Texts(NamedTuple):
     letters: Bytes
     rows: Int32
     edges: Int64
-    failures: Int32
+    links: Int64
+    pairs: Int64
+    further: Int64
     contained: Int32
     first_contained: Int32
     next_contained: Int32

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64
+from tamis.core.kernel import ahocorasick
 from tamis.core.kernel.check import (
     Domains,
     Invariant,
@@ -249,22 +250,24 @@ def _searched(program: ProgramArrays, domains: Domains) -> bool:
     depths = _depths(program, count)
     if depths is None:
         return False
-    facts, failures = program.searched_facts, program.searched_failures
+    facts, failures = program.searched_facts, program.searched_links >> 16
     near, others = slice(count + 1), slice(count + 1, nodes)
     links = (failures, program.searched_outputs, program.searched_shorter)
     if any(link[near].any() for link in links) or (facts[near] < -1).any():
         return False
-    numbers = np.arange(count + 1, nodes)
-    if not are_within(failures[others], [(1, nodes)]) or (failures[others] >= numbers).any():
-        return False
     # Failures lead nearer to a root, so that a search takes no longer than its text is.
-    if (depths[failures[others]] >= depths[others]).any():
+    if (
+        not are_within(failures[others], [(1, nodes)])
+        or (depths[failures[others]] >= depths[others]).any()
+    ):
         return False
-    known = facts[others]
+    is_next = np.flatnonzero(program.searched_links & 255 != ahocorasick.NO_COLUMN)
+    known, ends = facts[others], depths[others]
     return (
         are_within(known[known != -1], domains["facts of values"])
-        and _lead_to_constants(program.searched_outputs[others], facts, count, numbers + 1)
-        and _lead_to_constants(program.searched_shorter[others], facts, count, numbers)
+        and bool((is_next + 1 < nodes).all() and (depths[is_next + 1] == depths[is_next] + 1).all())
+        and _lead_to_constants(program.searched_outputs[others], facts, depths, ends + 1)
+        and _lead_to_constants(program.searched_shorter[others], facts, depths, ends)
         and _are_letters(program, depths)
     )
 
@@ -293,12 +296,14 @@ def _depths(program: ProgramArrays, roots: int) -> Int64 | None:
     return depths
 
 
-def _lead_to_constants(links: Any, facts: Any, roots: int, ends: Any) -> bool:
-    """Whether each is 0, or a node of a constant that is less than an end."""
+def _lead_to_constants(links: Any, facts: Any, depths: Any, ends: Any) -> bool:
+    """Whether each is 0, or a node of a constant whose depth is less than an end."""
     is_link = links != 0
     links = links[is_link]
-    return bool(
-        (links > roots).all() and (links < ends[is_link]).all() and (facts[links] >= 0).all()
+    return are_within(links, [(1, len(facts))]) and bool(
+        (depths[links] > 0).all()
+        and (depths[links] < ends[is_link]).all()
+        and (facts[links] >= 0).all()
     )
 
 
@@ -461,7 +466,7 @@ def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
     yield len(program.grams) > 0
     nodes = len(program.searched_facts)
     yield is_table(len(program.searched_edges)) and len(program.searched_edges) > 1
-    yield nodes == len(program.searched_failures)
+    yield nodes == len(program.searched_links)
     yield nodes == len(program.searched_outputs) == len(program.searched_shorter)
     yield len(program.searched_letters) == _LETTERS
     near, width = program.searched_rows.shape

@@ -138,9 +138,9 @@ class ProgramArrays(NamedTuple):
         searched_rows: int32[n, letters]; where each letter leads from the first nodes, which are
             those near their root. A node stands for the strings that begin like it; they are
             numbered from 1.
-        searched_edges: int64[2**k]; see ``tamis.core.kernel.ahocorasick``.
-        searched_failures: int32[n]; the node of the longest string in the same trie that the string
-            of the node ends with.
+        searched_edges: int64[2**k], searched_links: int64[n]; see
+            ``tamis.core.kernel.ahocorasick``. Links have the failures: the node of the longest
+            string in the same trie that the string of the node ends with.
         searched_outputs: int32[n]; the node of the longest constant that the string of the node is
             or ends with, or 0; searched_shorter: int32[n]; that ends with and is not.
         searched_facts: int32[n]; what is true of a value that contains the constant, or -1.
@@ -193,7 +193,7 @@ class ProgramArrays(NamedTuple):
     searched_letters: Bytes
     searched_rows: Int32
     searched_edges: Int64
-    searched_failures: Int32
+    searched_links: Int64
     searched_outputs: Int32
     searched_shorter: Int32
     searched_facts: Int32

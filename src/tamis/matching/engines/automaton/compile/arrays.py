@@ -382,13 +382,13 @@ def _searched(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[
     facts = np.full(count, -1, np.int32)
     facts[ends] = asked.facts
     shorter = np.zeros(count, np.int32)
-    ahocorasick.fill_shorter(facts + 1, automaton.failures, shorter)
-    letters, leads = ahocorasick.nearest_rows(first, automaton)
+    ahocorasick.fill_shorter(facts + 1, automaton.failures, automaton.by_depth, shorter)
+    letters, leads, links = ahocorasick.nearest_rows(first, automaton)
     return {
         "searched_letters": letters,
         "searched_rows": leads,
         "searched_edges": automaton.edges,
-        "searched_failures": automaton.failures,
+        "searched_links": links,
         "searched_outputs": np.where(facts >= 0, np.arange(count, dtype=np.int32), shorter),
         "searched_shorter": shorter,
         "searched_facts": facts,

@@ -297,12 +297,13 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
     """
     values, letters = uint8s(state, buffer), uint8s(state, at.PROGRAM.searched_letters)
     rows, edges = int32s(state, at.PROGRAM.searched_rows), int64s(state, at.PROGRAM.searched_edges)
-    failures = int32s(state, at.PROGRAM.searched_failures)
+    links = int64s(state, at.PROGRAM.searched_links)
     outputs = int32s(state, at.PROGRAM.searched_outputs)
+    near = len(rows) // np.int64(letters[256])
     node = root
     is_found = False
     for place in range(start, end):
-        node = step(letters, rows, edges, failures, node, np.int64(values[place]))
+        node = step(letters, rows, near, edges, links, node, np.int64(values[place]))
         if outputs[node] != 0:
             is_found |= derive_searched(state, np.int64(outputs[node]))
     return is_found
