@@ -23,6 +23,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct
 from tamis.core.kernel.declare import U, called, inlined, kernel
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.core.kernel.table import add_pair, copy_pairs, find_pair, pair, pair_table
 
 
@@ -48,7 +49,7 @@ class Automaton(NamedTuple):
 
 
 NEAR_CELLS = 1 << 18
-"""Nodes times symbols for which it is written down where they lead: what fits a cache."""
+"""The rows of near nodes, at most: what fits a cache."""
 
 
 def build(
@@ -80,71 +81,75 @@ def build(
     return Automaton(edges, parent, symbol, depth[order], failures, by_depth, near), rank[ends]
 
 
+class Search(NamedTuple):
+    """What kernels need to search texts of UTF-8 for strings: see ``next_output``.
+
+    *Near* nodes have rows. Most nodes behind them have one edge, which leads to the next node.
+
+    Attributes:
+        letters: uint8[257]; by byte: a column, or 0 for bytes that no string has; the last is how
+            many columns there are.
+        rows: int32[near * columns]; where each column leads from near nodes, failures included.
+        edges: int64[]; a pair table of the edges of other nodes that do not lead to the next one.
+        links: int64[nodes]; the column of the edge to the next node, or NO_COLUMN; 256 if there are
+            others; and from bit 16 on the failure.
+        pairs: int64[]; of each root but node 0 a bit for each pair of bytes, by their lower 7 bits:
+            those with which a string begins, and all whose second byte is a string.
+        further: int64[1]; nodes below are at the root, or an edge from it: no string goes on there
+            without a pair. 0 where there are too many roots for pairs.
+        outputs: int32[nodes]; 0 where nothing is found.
+    """
+
+    letters: Bytes
+    rows: Int32
+    edges: Int64
+    links: Int64
+    pairs: Int64
+    further: Int64
+    outputs: Int32
+
+
 NO_COLUMN = 255
 """No byte has it: the bytes of UTF-8 are fewer."""
+PAIR_WORDS = 1 << 8
+PAIRS_MAX = 1 << 19
+"""Words of the bits of pairs, at most: with more, each byte is a step."""
+_AT = Search(*range(0, 14, 2))
 
 
-def nearest_rows(first: int, automaton: Automaton) -> tuple[Bytes, Int32, Int64]:
-    """Where the bytes of texts lead from the near nodes, which most texts do not leave.
-
-    Returns:
-        letters: uint8[257]; by byte: a column, or 0 for bytes that no string has; the last is how
-            many columns there are. rows: int32[near, columns]. And links: int64[nodes]; the column
-            of the edge to the next node, or NO_COLUMN; 256 if it has other edges; and from bit 16
-            on the failure.
-    """
-    count, near = len(automaton.parent), automaton.near
+def search_of(first: int, automaton: Automaton, ends: Int32, outputs: Int32) -> Search:
+    """The search for strings of bytes, which end at these nodes."""
     letters = np.zeros(257, np.uint8)
     known = distinct(automaton.symbol[first:])
     letters[known] = np.arange(1, len(known) + 1)
     width = letters[256] = len(known) + 1
-    rows = np.zeros((near, width), np.int32)
-    children = np.argsort(automaton.parent[first:], kind="stable") + first
     columns = letters[automaton.symbol].astype(np.int32)
+    rows = np.zeros(automaton.near * int(width), np.int32)
+    children = np.argsort(automaton.parent[first:], kind="stable") + first
     fill_rows(
-        first, width, automaton.parent, columns, automaton.failures, children.astype(np.int32),
-        rows.reshape(-1),
+        first, int(width), automaton.parent, columns, automaton.failures,
+        children.astype(np.int32), rows,
     )  # fmt: skip
-    parent = automaton.parent[first:]
-    onward = np.full(count, NO_COLUMN, np.int64)
-    is_next = np.flatnonzero(parent == np.arange(first - 1, count - 1))  # edges to the next node
-    onward[parent[is_next]] = columns[first + is_next]
-    others = np.bincount(parent, minlength=count)
-    others[parent[is_next]] -= 1
-    return letters, rows, automaton.failures.astype(np.int64) << 16 | (others > 0) << 8 | onward
+    edges, links = _links(first, automaton, columns)
+    return Search(letters, rows, edges, links, *_pairs(first, automaton, ends), outputs)
 
 
-def branches(automaton: Automaton) -> Int64:
-    """A pair table of the edges that ``step`` looks for: of far nodes, but not to the next node."""
-    parent = automaton.parent
-    found = np.flatnonzero(parent >= automaton.near)
-    found = found[parent[found] != found - 1]
-    edges = pair_table(len(found))
-    keys = (parent[found].astype(np.int64) + 1) << 32 | automaton.symbol[found]
-    copy_pairs(np.stack([keys, found], axis=1).reshape(-1), edges)
-    return edges
+def _links(first: int, automaton: Automaton, columns: Int32) -> tuple[Int64, Int64]:
+    nodes = np.arange(first, len(columns))
+    parent = automaton.parent[first:].astype(np.int64)
+    is_next = parent == nodes - 1
+    onward = np.full(len(columns), NO_COLUMN, np.int64)
+    onward[parent[is_next]] = columns[first:][is_next]
+    is_other = ~is_next & (parent >= automaton.near)
+    onward[parent[is_other]] |= 256
+    edges = pair_table(int(np.count_nonzero(is_other)))
+    keys = (parent + 1) << 32 | automaton.symbol[first:]
+    copy_pairs(np.stack([keys[is_other], nodes[is_other]], axis=1).reshape(-1), edges)
+    return edges, automaton.failures.astype(np.int64) << 16 | onward
 
 
-PAIR_BITS = 14
-PAIRS_MAX = 1 << 19
-"""Words of the bits of pairs, at most: with more, each byte is a step."""
-
-
-def first_pairs(first: int, automaton: Automaton, ends: Int32) -> tuple[Int64, Int64]:
-    """With which two bytes strings begin, and with which of one byte they end.
-
-    A text without any of these stays near the root: its bytes need not be followed.
-
-    Args:
-        ends: the nodes of strings.
-
-    Returns:
-        int64[]: of each root but node 0 the words of a bit for each pair, by the lower bits of the
-            bytes. And int64[1]: the nodes below are at the root, or an edge from it; 0 where there
-            are too many roots for this.
-    """
-    words = 1 << PAIR_BITS - 6
-    if (first - 1) * words > PAIRS_MAX:
+def _pairs(first: int, automaton: Automaton, ends: Int32) -> tuple[Int64, Int64]:
+    if (first - 1) * PAIR_WORDS > PAIRS_MAX:
         return np.zeros(0, np.int64), np.zeros(1, np.int64)
     parent, symbol = automaton.parent, automaton.symbol & 127
     bits = np.zeros((first, 128, 128), np.bool_)
@@ -159,12 +164,58 @@ def first_pairs(first: int, automaton: Automaton, ends: Int32) -> tuple[Int64, I
 
 
 @called
+def next_output(
+    state: Int64, search: int, text: int, root: int, start: int, place: int, end: int, node: int
+) -> tuple[int, int]:
+    """Follow a text from a place and the node there, up to one with an output.
+
+    Indices are words: Numba lets others be negative, and looks.
+
+    Args:
+        search: the field of the letters; the others are behind it.
+        text: the field of the bytes of the text, which is there from ``start`` to ``end``.
+
+    Returns:
+        The node, and the place behind its last byte. There is no output where the text ends so.
+    """
+    letters, rows = uint8s(state, search + _AT.letters), int32s(state, search + _AT.rows)
+    edges, links = int64s(state, search + _AT.edges), int64s(state, search + _AT.links)
+    pairs, outputs = int64s(state, search + _AT.pairs), int32s(state, search + _AT.outputs)
+    data, further = uint8s(state, text), int64s(state, search + _AT.further)[0]
+    width = np.int64(letters[U(256)])
+    near = len(rows) // width
+    while place < end:
+        if node < further:
+            place = next_pair(pairs, (root - 1) * PAIR_WORDS, data, start, place, end)
+            if place > start:
+                node = np.int64(rows[U(root * width + letters[U(data[U(place - 1)])])])
+            if place == end:
+                break
+        byte = np.int64(data[U(place)])
+        column = np.int64(letters[U(byte)])
+        while node >= near:
+            link = links[U(node)]
+            target = node + 1 if link & 255 == column else np.int64(0)
+            if target == 0 and link & 256:
+                target = child(edges, node, byte)
+            if target != 0:
+                node = target
+                break
+            node = link >> 16
+        else:
+            node = np.int64(rows[U(node * width + column)])
+        place += 1
+        if outputs[U(node)] != 0:
+            break
+    return node, place
+
+
+@called
 def next_pair(pairs: Int64, word: int, text: Bytes, start: int, place: int, end: int) -> int:
     """The next byte of a text that is the second of a pair, from a place on; or the end.
 
     Args:
         word: where the bits of the root begin.
-        start: of the text.
     """
     pair = np.int64(text[U(place - 1)]) if place > start else 0
     while place < end:
@@ -173,27 +224,6 @@ def next_pair(pairs: Int64, word: int, text: Bytes, start: int, place: int, end:
             return place
         place += 1
     return end
-
-
-@inlined
-def step(
-    letters: Bytes, rows: Int32, near: int, edges: Int64, links: Int64, node: int, byte: int
-) -> int:
-    """Where a byte of a text leads from a node; ``nearest_rows`` made all but the edges.
-
-    Indices are words: Numba lets others be negative, and looks.
-    """
-    column = np.int64(letters[U(byte)])
-    while node >= near:
-        link = links[U(node)]
-        if link & 255 == column:
-            return node + 1
-        if link & 256:
-            target = child(edges, node, byte)
-            if target != 0:
-                return target
-        node = link >> 16
-    return np.int64(rows[U(node * np.int64(letters[U(256)]) + column)])
 
 
 @inlined

@@ -145,7 +145,6 @@ def make_texts(table: FilterTable, keys: Keys) -> Texts:
             found + np.int32(1), automaton.failures, automaton.by_depth, following
         )
         own_nodes = np.arange(len(found), dtype=np.int32)
-        parts += [found, np.where(found >= 0, own_nodes, following), following]
-    letters, rows, links = ahocorasick.nearest_rows(first, automaton)
-    pairs = ahocorasick.first_pairs(first, automaton, ends)
-    return Texts(roots, letters, rows, ahocorasick.branches(automaton), links, *pairs, *parts)
+        parts += [np.where(found >= 0, own_nodes, following), following, found]
+    search = ahocorasick.search_of(first, automaton, ends, parts[0])
+    return Texts(roots, *search, *parts[1:])

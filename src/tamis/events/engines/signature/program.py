@@ -117,10 +117,10 @@ class Texts(NamedTuple):
 
     Attributes:
         roots: int32[names]; where the search of a name's strings begins, or 0.
-        letters, rows, edges, links, pairs, further: see ``tamis.core.kernel.ahocorasick``.
+        letters, rows, edges, links, pairs, further: the ``ahocorasick.Search`` of all.
+        first_contained: int32[nodes], its outputs; the node of the longest constant that the string
+            of the node ends with, or 0; next_contained: of the next one.
         contained: int32[nodes]; the key of the constant that the node stands for, or -1.
-        first_contained: int32[nodes]; the node of the longest such constant that its string ends
-            with, or 0; next_contained: of the next one.
         ending, first_ending, next_ending: the same of ``suffix``.
     """
 
@@ -131,12 +131,12 @@ class Texts(NamedTuple):
     links: Int64
     pairs: Int64
     further: Int64
-    contained: Int32
     first_contained: Int32
     next_contained: Int32
-    ending: Int32
+    contained: Int32
     first_ending: Int32
     next_ending: Int32
+    ending: Int32
 
 
 class SignatureProgram(NamedTuple):

@@ -31,12 +31,14 @@ from tamis.core.kernel.check import (
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.compile.freeze import index_watched
 from tamis.matching.engines.automaton.kernels.build import DEPTH_MAX
-from tamis.matching.engines.automaton.kernels.values import GRAM_BYTES, TAG
+from tamis.matching.engines.automaton.kernels.values import TAG
 from tamis.matching.engines.automaton.layout import dtypes
 from tamis.matching.engines.automaton.program import ROW_COLUMNS, ProgramArrays
 
 _LETTERS = 257
 """One for each byte, and how many they are."""
+_SEARCHED_BITS = 8
+"""Of the length of strings that are searched for: no more failures follow each other."""
 NUMBERS_MAX = 1 << 31
 """Numbers of rows, and of queries, have 32 bits."""
 _PUSHED = np.array([1, 0, -1, -1, 1, 1])
@@ -228,94 +230,47 @@ def _constants(program: ProgramArrays, domains: Domains) -> bool:
     )
 
 
-def _grams(program: ProgramArrays, _: Domains) -> bool:
-    """Strings are as long as their grams need; the hash table has an empty slot."""
-    offsets, slots = program.grams[:-1, pr.OFFSET], program.gram_slots
-    lengths = np.diff(program.grams[:, pr.BEGIN])
-    return (
-        bool(((offsets >= 0) & (offsets <= lengths - GRAM_BYTES)).all())
-        and are_within(slots, [(0, len(offsets) + 1)])
-        and int(np.count_nonzero(slots)) < len(slots)
-    )
-
-
 def _searched(program: ProgramArrays, domains: Domains) -> bool:
-    """Tries are numbered from their roots on; what leads from node to node does so without end."""
-    nodes, rows = len(program.searched_facts), program.searched_rows
+    """Tries are numbered from their roots on; what leads from node to node stays among nodes."""
+    facts, rows = program.searched_facts, program.searched_rows
+    nodes, near = len(facts), len(rows) // int(program.searched_letters[-1])
     roots = program.groups[:-1, pr.ROOT]
     roots = roots[roots != 0]
-    count = len(roots)
-    if count >= len(rows) or not np.array_equal(roots, np.arange(1, count + 1)):
-        return False
-    depths = _depths(program, count)
-    if depths is None:
-        return False
-    facts, failures = program.searched_facts, program.searched_links >> 16
-    near, others = slice(count + 1), slice(count + 1, nodes)
-    links = (failures, program.searched_outputs, program.searched_shorter)
-    if any(link[near].any() for link in links) or (facts[near] < -1).any():
-        return False
-    # Failures lead nearer to a root, so that a search takes no longer than its text is.
-    if (
-        not are_within(failures[others], [(1, nodes)])
-        or (depths[failures[others]] >= depths[others]).any()
-    ):
-        return False
-    is_next = np.flatnonzero(program.searched_links & 255 != ahocorasick.NO_COLUMN)
-    known, ends = facts[others], depths[others]
+    count, further = len(roots), int(program.searched_further[0])
+    known, keys = facts[facts != -1], program.searched_edges[::2]
     return (
-        are_within(known[known != -1], domains["facts of values"])
-        and bool((is_next + 1 < nodes).all() and (depths[is_next + 1] == depths[is_next] + 1).all())
-        and _lead_to_constants(program.searched_outputs[others], facts, depths, ends + 1)
-        and _lead_to_constants(program.searched_shorter[others], facts, depths, ends)
-        and _are_letters(program, depths)
+        count < near
+        and np.array_equal(roots, np.arange(1, count + 1))
+        and 0 <= further <= near
+        and (further == 0 or len(program.searched_pairs) == count * ahocorasick.PAIR_WORDS)
+        and are_within(known, domains["facts of values"])
+        and not program.searched_outputs[: count + 1].any()
+        and _lead_to_constants(program.searched_outputs, facts)
+        and _lead_to_constants(program.searched_shorter, facts)
+        and are_within(program.searched_letters[:-1], [(0, program.searched_letters[-1])])
+        and are_within(rows, [(0, nodes)])
+        and are_within(program.searched_edges[1::2], [(0, nodes)])
+        and bool((keys == 0).any())
+        and _links_end(program.searched_links, near)
     )
 
 
-def _depths(program: ProgramArrays, roots: int) -> Int64 | None:
-    """How far each node is from its root; None unless one edge leads to each that is no root.
-
-    An edge leads to a larger number. So each round, which doubles how far ``around`` goes, ends
-    nearer to a root.
-    """
-    keys, nodes = program.searched_edges[::2], len(program.searched_facts)
-    is_used = keys != 0
-    sources, targets = (keys[is_used] >> 32) - 1, program.searched_edges[1::2][is_used]
-    if (
-        len(targets) == len(is_used)
-        or not np.array_equal(np.sort(targets), np.arange(roots + 1, nodes))
-        or not ((sources > 0) & (sources < targets)).all()
-    ):
-        return None
-    around = np.zeros(nodes, np.int64)
-    around[targets] = sources
-    depths = (around > 0).astype(np.int64)
-    while around.any():
-        depths += depths[around]
-        around = around[around]
-    return depths
+def _links_end(links: Int64, near: int) -> bool:
+    """Whether each node is followed by one, if it says so; and few failures lead to a near one."""
+    nodes = len(links)
+    is_next = np.flatnonzero(links & 255 != ahocorasick.NO_COLUMN)
+    failures = np.where(np.arange(nodes) < near, np.arange(nodes), links >> 16)
+    if not are_within(failures, [(0, nodes)]) or not (is_next + 1 < nodes).all():
+        return False
+    for _ in range(_SEARCHED_BITS):  # each round goes twice as far
+        failures = failures[failures]
+    return bool((failures < near).all())
 
 
-def _lead_to_constants(links: Any, facts: Any, depths: Any, ends: Any) -> bool:
-    """Whether each is 0, or a node of a constant whose depth is less than an end."""
-    is_link = links != 0
-    links = links[is_link]
-    return are_within(links, [(1, len(facts))]) and bool(
-        (depths[links] > 0).all()
-        and (depths[links] < ends[is_link]).all()
-        and (facts[links] >= 0).all()
-    )
-
-
-def _are_letters(program: ProgramArrays, depths: Any) -> bool:
-    """Whether letters lead, in the rows of nodes, to nodes that are one deeper at most."""
-    rows, letters = program.searched_rows, program.searched_letters
-    return (
-        are_within(letters[:-1], [(0, rows.shape[1])])
-        and not rows[0].any()
-        and are_within(rows[1:], [(1, len(depths))])
-        and bool((depths[rows[1:]] <= depths[1 : len(rows), None] + 1).all())
-    )
+def _lead_to_constants(links: Any, facts: Any) -> bool:
+    """Whether each is 0, or a node of a constant."""
+    own = links[links != 0]
+    return are_within(own, [(1, len(facts))]) and bool((facts[own] >= 0).all())
 
 
 def _rules(array: str) -> Iterator[Within]:
@@ -405,12 +360,6 @@ PARTS: Parts = {
         _constants,
         Within("constants", "facts of values", pr.MEANS, has_end=True),
     ),
-    "the grams": (
-        Starts("grams", "gram_bytes", pr.BEGIN),
-        Within("grams", "groups", pr.GROUP, has_end=True),
-        Within("grams", "facts of values", pr.SAYS, has_end=True),
-        _grams,
-    ),
     "the searched strings": (_searched,),
 }
 
@@ -462,23 +411,22 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
 
 def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
     """Likewise, of the arrays about strings that values contain."""
-    yield is_table(len(program.gram_bits)) and is_table(len(program.gram_slots))
-    yield len(program.grams) > 0
     nodes = len(program.searched_facts)
     yield is_table(len(program.searched_edges)) and len(program.searched_edges) > 1
     yield nodes == len(program.searched_links)
     yield nodes == len(program.searched_outputs) == len(program.searched_shorter)
     yield len(program.searched_letters) == _LETTERS
-    near, width = program.searched_rows.shape
-    yield 0 < width == program.searched_letters[-1]
-    yield 0 < near <= nodes
+    yield len(program.searched_further) == 1
+    width = int(program.searched_letters[-1])
+    yield width > 0 and len(program.searched_rows) % width == 0
+    yield 0 < len(program.searched_rows) // width <= nodes
 
 
 def _words_max(program: ProgramArrays) -> int:
     """More words than there can be facts, each of which is in some array: so room is bounded."""
     columns = (
         program.unconditional, program.rules, program.lasts, program.groups, program.constants,
-        program.grams, program.searched_facts, program.comparisons, program.fact_counters,
+        program.searched_facts, program.comparisons, program.fact_counters,
         program.sparse_rules,
     )  # fmt: skip
     facts = sum(map(len, columns))

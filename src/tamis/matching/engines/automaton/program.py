@@ -38,14 +38,10 @@ FIRST_ROW, FIRST_COLUMN, COLUMNS, CELLS, GRID_COLUMNS = range(5)
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
 # Columns of ``groups``, and of ``comparisons``.
-FUNCTION, LONGEST, ROOT, HAS_GRAMS, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = (
-    range(9)
-)
+FUNCTION, LONGEST, ROOT, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = range(8)
 # Columns of ``constants``; a row is a quarter of a line of cache.
 ASKED_OF, FIRST_BYTE, MEANS = range(3)
 CONSTANT_ROW = 4
-# Columns of ``grams``.
-GROUP, GRAM, OFFSET, BEGIN, SAYS, GRAM_ROW = range(6)
 # Functions of string values, as bits.
 NORMALIZED, LENGTH = 1, 2
 OPERATOR, THRESHOLD, FACT, COMPARISON_COLUMNS = range(4)
@@ -64,8 +60,8 @@ OPERATORS = {
 
 ROW_COLUMNS = {
     "nodes": NODE_COLUMNS, "wildcards": -1, "rules": RULE_COLUMNS, "sparse_rules": RULE_COLUMNS,
-    "grids": GRID_COLUMNS, "constants": CONSTANT_ROW, "grams": GRAM_ROW, "searched_rows": -1,
-    "groups": GROUP_COLUMNS, "comparisons": COMPARISON_COLUMNS, "stages": 3, "lasts": 2,
+    "grids": GRID_COLUMNS, "constants": CONSTANT_ROW, "groups": GROUP_COLUMNS,
+    "comparisons": COMPARISON_COLUMNS, "stages": 3, "lasts": 2,
 }  # fmt: skip
 """How many numbers a row has of those arrays that have rows; -1: any number."""
 
@@ -117,7 +113,7 @@ class ProgramArrays(NamedTuple):
         counter_limits: int32[counters]; larger values count as this one.
         groups: int32[g + 1, GROUP_COLUMNS]; what is asked of string values, by the test of the
             nodes that ask and the FUNCTION: the LONGEST constant that they are or begin with, or
-            -1; the ROOT of those that they may contain, or 0, and whether it HAS_GRAMS; and where
+            -1; the ROOT of those that they may contain, or 0; and where
             their part of these lists begins: LENGTHS, of ``prefix_lengths``; THRESHOLDS;
             COMPARISONS; CLASSES, of the numbers between and at thresholds, and what is no number.
         constant_slots: uint64[2**k], a hash table with open addressing: 1 and the number of a
@@ -127,20 +123,9 @@ class ProgramArrays(NamedTuple):
             fact that is true of a value that is the constant.
         prefix_lengths: int32[]; of the constants that values may begin with, in bytes, ascending.
         prefix_bits: uint64[2**k]; bits by the hash of these.
-        gram_bits: uint64[2**k]; bits by the hash of the grams of all groups.
-        gram_slots: int32[2**k], a hash table: 1 and the number of the first of the ``grams`` of a
-            group and gram, or 0.
-        grams: int32[n + 1, GRAM_ROW]; strings that values may contain, sorted by the GROUP and the
-            GRAM, some four bytes of theirs; its OFFSET; where the string BEGINs in gram_bytes; and
-            the fact that SAYS so.
-        searched_letters: uint8[257]; of those that have no gram: what they are made of: by byte a
-            letter, or 0; the last is how many of these there are.
-        searched_rows: int32[n, letters]; where each letter leads from the first nodes, which are
-            those near their root. A node stands for the strings that begin like it; they are
-            numbered from 1.
-        searched_edges: int64[2**k], searched_links: int64[n]; see
-            ``tamis.core.kernel.ahocorasick``. Links have the failures: the node of the longest
-            string in the same trie that the string of the node ends with.
+        searched_letters, searched_rows, searched_edges, searched_links, searched_pairs,
+            searched_further: the ``ahocorasick.Search`` of strings that values may contain. A node
+            stands for the strings that begin like it; they are numbered from 1.
         searched_outputs: int32[n]; the node of the longest constant that the string of the node is
             or ends with, or 0; searched_shorter: int32[n]; that ends with and is not.
         searched_facts: int32[n]; what is true of a value that contains the constant, or -1.
@@ -186,14 +171,12 @@ class ProgramArrays(NamedTuple):
     constant_bytes: Bytes
     prefix_lengths: Int32
     prefix_bits: Words
-    gram_bits: Words
-    gram_slots: Int32
-    grams: Int32
-    gram_bytes: Bytes
     searched_letters: Bytes
     searched_rows: Int32
     searched_edges: Int64
     searched_links: Int64
+    searched_pairs: Int64
+    searched_further: Int64
     searched_outputs: Int32
     searched_shorter: Int32
     searched_facts: Int32

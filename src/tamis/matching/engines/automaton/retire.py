@@ -144,14 +144,12 @@ class _Needed:
         groups = program.groups.reshape(-1, pr.GROUP_COLUMNS)
         comparisons = program.comparisons.reshape(-1, pr.COMPARISON_COLUMNS)
         constants = program.constants.reshape(-1, pr.CONSTANT_ROW)[:-1]
-        grams = program.grams.reshape(-1, pr.GRAM_ROW)[:-1]
         searched = program.searched_facts[program.searched_facts >= 0]
         is_searched = self.facts[searched].any()
         compared = _owners(groups[:, pr.COMPARISONS])
         for owners, facts in (
             (compared, comparisons[:, pr.FACT]),
             (constants[:, pr.ASKED_OF] >> 1, constants[:, pr.MEANS]),
-            (grams[:, pr.GROUP], grams[:, pr.SAYS]),
         ):
             self.facts[owners[self.facts[facts]]] = True
         if is_searched:

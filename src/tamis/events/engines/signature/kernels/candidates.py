@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.ahocorasick import PAIR_BITS, next_pair, step
+from tamis.core.kernel.ahocorasick import next_output
 from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.core.kernel.table import prober
 from tamis.events.engines.signature import program as at
@@ -73,31 +73,19 @@ def find_keys(state: Int64, event: int, count: int) -> int:
 @called
 def find_texts(state: Int64, root: int, attribute: int, count: int) -> int:
     """Append the keys of what a string contains and ends with; how many there are then."""
-    strings, string = int64s(state, at.EVENTS.string_starts), uint8s(state, at.EVENTS.string_bytes)
     value = int64s(state, at.EVENTS.values)[attribute]
-    letters, rows = uint8s(state, at.TEXTS.letters), int32s(state, at.TEXTS.rows)
-    edges, links = int64s(state, at.TEXTS.edges), int64s(state, at.TEXTS.links)
+    strings = int64s(state, at.EVENTS.string_starts)
+    start, end = strings[value], strings[value + 1]
     contained, first = int32s(state, at.TEXTS.contained), int32s(state, at.TEXTS.first_contained)
     following, found_in = int32s(state, at.TEXTS.next_contained), int64s(state, at.WORK.found_in)
     tile_keys, attributes = int32s(state, at.WORK.tile_keys), int64s(state, at.WORK.tile_attributes)
     before = len(uint64s(state, at.CELLS.key_hashes)) - state[at.TEXT_KEYS]
-    width = np.int64(letters[256])
-    near = len(rows) // width
-    pairs, word = int64s(state, at.TEXTS.pairs), (root - 1) << PAIR_BITS - 6
-    further = int64s(state, at.TEXTS.further)[0]
+    search, text = at.TEXTS.letters, at.EVENTS.string_bytes
     state[at.SEARCHES] += 1
-    node, start, end = root, strings[value], strings[value + 1]
-    place = start
+    node, place = root, start
     while place < end:
-        if node < further:
-            place = next_pair(pairs, word, string, start, place, end)
-            if place > start:
-                node = np.int64(rows[root * width + letters[U(string[U(place - 1)])]])
-            if place == end:
-                break
-        node = step(letters, rows, near, edges, links, node, np.int64(string[U(place)]))
-        place += 1
-        part = np.int64(first[U(node)])
+        node, place = next_output(state, search, text, root, start, place, end, node)
+        part = np.int64(first[node])
         # What a part that was found ends with was found with it.
         while part and found_in[contained[part] - before] != state[at.SEARCHES]:
             key = np.int64(contained[part])

@@ -22,7 +22,6 @@ from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.compile.builder import Builder
 from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels import freeze as kernels
-from tamis.matching.engines.automaton.kernels.values import GRAM_BYTES
 
 GRID_RULES = 256
 """A grid is made for so many rules of facts about the same two tests."""
@@ -37,8 +36,6 @@ POPULAR = 1024
 long as what is done for a set that is new."""
 BITS_OF_PREFIX = 16
 """So that one in so many strings, at most, seems to be a prefix that is none."""
-MOST_ALIKE = 8
-"""Strings of a group with the same gram."""
 _BYTES_MAX = (1 << 31) - 1
 """Places in them are int32."""
 _STARTS_WITH, _CONTAINS = OPERATORS.index("starts-with"), OPERATORS.index("contains")
@@ -277,7 +274,7 @@ def value_arrays(
     is_searched = is_string & (asked.operators == _CONTAINS)
     return {
         **_constants(rows, asked.only(is_string & ~is_searched), strings),
-        **_contained(rows, asked.only(is_searched), strings),
+        **_searched(rows, asked.only(is_searched), strings),
         **_comparisons(rows, asked.only(~is_string), numbers, is_sparse),
         "groups": rows,
     }
@@ -314,61 +311,6 @@ def _constants(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray
     }
 
 
-def _contained(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[Any]]:
-    """The strings that values contain: by a gram of theirs, or else in tries."""
-    firsts, lengths = strings.starts[asked.literals], strings.lengths(asked.literals)
-    which = np.flatnonzero(lengths >= GRAM_BYTES)
-    grams, offsets = _rarest(firsts[which], lengths[which], strings.data)
-    order = np.lexsort((grams, asked.groups[which]))
-    which, grams, offsets = which[order], grams[order], offsets[order]
-    # Of those that have all in common, a few are compared one by one.
-    groups = asked.groups[which]
-    begins = np.ones(len(which), bool)
-    begins[1:] = (groups[1:] != groups[:-1]) | (grams[1:] != grams[:-1])
-    places = np.arange(len(which))
-    kept = places - np.maximum.accumulate(np.where(begins, places, 0)) < MOST_ALIKE
-    has_gram = np.zeros(len(lengths), bool)
-    has_gram[which[kept]] = True
-    return {
-        **_grams(rows, asked.only(which[kept]), grams[kept], offsets[kept], strings),
-        **_searched(rows, asked.only(~has_gram), strings),
-    }
-
-
-def _rarest(firsts: Int64, lengths: Int64, texts: Bytes) -> tuple[NDArray[np.uint32], Int64]:
-    """Of each string the gram that fewest strings have, as a number, and where it is."""
-    counts = lengths - GRAM_BYTES + 1
-    ends = np.cumsum(counts)
-    of = np.repeat(np.arange(len(counts)), counts)
-    offsets = np.arange(len(of)) - np.repeat(ends - counts, counts)
-    places = firsts[of] + offsets
-    grams = np.zeros(len(of), np.uint32)
-    for number in range(GRAM_BYTES):
-        grams |= texts[places + number].astype(np.uint32) << np.uint32(8 * number)
-    _, inverse, uses = np.unique(grams, return_inverse=True, return_counts=True)
-    order = np.lexsort((uses[inverse.reshape(-1)], of))
-    chosen = order[ends - counts]
-    return grams[chosen], offsets[chosen]
-
-
-def _grams(
-    rows: Int32, asked: Asked, grams: NDArray[np.uint32], offsets: Int64, strings: Strings
-) -> dict[str, NDArray[Any]]:
-    """The strings with a gram, sorted by group and gram."""
-    own_starts, own_texts = strings.only(asked.literals)
-    table = np.zeros((len(grams) + 1, pr.GRAM_ROW), np.int32)
-    table[:-1, pr.GROUP] = asked.groups
-    table[:-1, pr.GRAM] = grams.view(np.int32)
-    table[:-1, pr.OFFSET] = offsets
-    table[:, pr.BEGIN] = own_starts
-    table[:-1, pr.SAYS] = asked.facts
-    rows[asked.groups, pr.HAS_GRAMS] = 1
-    bits = np.zeros(1 << min(max(len(grams).bit_length(), 7), 17), np.uint64)
-    slots = np.zeros(1 << (2 * len(grams)).bit_length(), np.int32)
-    kernels.fill_grams(table.reshape(-1), bits, slots)
-    return {"gram_bits": bits, "gram_slots": slots, "grams": table, "gram_bytes": own_texts}
-
-
 def _searched(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[Any]]:
     """The strings that values contain: a trie for each group, in one numbering of nodes."""
     groups = distinct(asked.groups)
@@ -383,16 +325,10 @@ def _searched(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[
     facts[ends] = asked.facts
     shorter = np.zeros(count, np.int32)
     ahocorasick.fill_shorter(facts + 1, automaton.failures, automaton.by_depth, shorter)
-    letters, leads, links = ahocorasick.nearest_rows(first, automaton)
-    return {
-        "searched_letters": letters,
-        "searched_rows": leads,
-        "searched_edges": automaton.edges,
-        "searched_links": links,
-        "searched_outputs": np.where(facts >= 0, np.arange(count, dtype=np.int32), shorter),
-        "searched_shorter": shorter,
-        "searched_facts": facts,
-    }
+    outputs = np.where(facts >= 0, np.arange(count, dtype=np.int32), shorter)
+    search = ahocorasick.search_of(first, automaton, ends, outputs)
+    found = {f"searched_{name}": array for name, array in search._asdict().items()}
+    return {**found, "searched_shorter": shorter, "searched_facts": facts}
 
 
 def _comparisons(

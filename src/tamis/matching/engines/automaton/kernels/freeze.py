@@ -10,7 +10,7 @@ from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.core.kernel.table import free_slot
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import build as at
-from tamis.matching.engines.automaton.kernels.values import TAG, bit_of, hash_gram, hashed, seed
+from tamis.matching.engines.automaton.kernels.values import TAG, bit_of, hashed, seed
 
 # -- what stands with rules ------------------------------------------------------------------------
 
@@ -362,19 +362,3 @@ def fill_slots(constants: Int32, texts: Bytes, slots: Words, bits: Words) -> Non
             bit = bit_of(hash, bits)
             bits[bit >> U(6)] |= U(1) << (bit & U(63))
         slots[free_slot(slots, hash ^ hash >> U(29))] = hash & TAG | U(number + 1)
-
-
-@kernel
-def fill_grams(grams: Int32, bits: Words, slots: Int32) -> None:
-    """Put the grams of strings into empty tables, as ``search_grams`` looks for them."""
-    for number in range(len(grams) // pr.GRAM_ROW - 1):
-        row = number * pr.GRAM_ROW
-        gram = U(np.uint32(grams[row + pr.GRAM]))
-        bit = bit_of(gram, bits)
-        bits[bit >> U(6)] |= U(1) << (bit & U(63))
-        is_known = number > 0 and (
-            grams[row + pr.GRAM] == grams[row - pr.GRAM_ROW + pr.GRAM]
-            and grams[row + pr.GROUP] == grams[row - pr.GRAM_ROW + pr.GROUP]
-        )
-        if not is_known:
-            slots[free_slot(slots, hash_gram(gram, grams[row + pr.GROUP]))] = number + 1

@@ -13,10 +13,10 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.ahocorasick import step
+from tamis.core.kernel.ahocorasick import next_output
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
-from tamis.core.kernel.table import GOLDEN, prober, slot_finder
+from tamis.core.kernel.table import GOLDEN, prober
 from tamis.core.kernel.text import is_space, parse_number, same_bytes
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
@@ -26,7 +26,6 @@ from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_deri
 
 TAG = ~U(0) << U(32)
 """The bits of a hash that a slot has."""
-GRAM_BYTES = 4
 
 
 @called
@@ -206,12 +205,8 @@ def search_string(
 ) -> int:
     """The child facts, with the constants of a group that a value contains."""
     groups = int32s(state, at.PROGRAM.groups)
-    is_found = False
-    if groups[row + pr.HAS_GRAMS]:
-        is_found = search_grams(state, row // pr.GROUP_COLUMNS, buffer, start, end)
-    if groups[row + pr.ROOT]:
-        is_found |= search_trie(state, np.int64(groups[row + pr.ROOT]), buffer, start, end)
-    if not is_found:
+    root = np.int64(groups[row + pr.ROOT])
+    if not root or not search_trie(state, root, buffer, start, end):
         return child_facts
     status = lay_derived(state, state[at.LEVEL])
     if status:
@@ -223,70 +218,9 @@ def search_string(
 
 
 @inlined
-def bit_of(gram: np.uint64, bits: Words) -> np.uint64:
-    """The number of a gram's bit."""
-    return (gram * GOLDEN >> U(32)) & U(64 * len(bits) - 1)
-
-
-@inlined
-def hash_gram(gram: np.uint64, group: int) -> np.uint64:
-    """The hash of a gram of a group."""
-    hash = (gram ^ U(group) << U(32)) * sets.MIXER
-    return hash ^ hash >> U(32)
-
-
-@called
-def search_grams(state: Int64, group: int, buffer: int, start: int, end: int) -> bool:
-    """Tell which strings of a group, that have a gram, a value contains: whether there are any.
-
-    Each four bytes of the value are looked up among grams, of which each string chose one that few
-    others have; only where there is one, strings are compared. A filter in front of hashes of
-    parts, as in Muth and Manber, "Approximate multiple string search" (CPM 1996).
-    """
-    values, bits = uint8s(state, buffer), uint64s(state, at.PROGRAM.gram_bits)
-    gram = U(0)
-    is_found = False
-    for place in range(start, end):
-        gram = gram >> U(8) | U(values[place]) << U(24)
-        bit = bit_of(gram, bits)
-        if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0) and place - start >= GRAM_BYTES - 1:
-            index = place - GRAM_BYTES + 1
-            is_found |= derive_gram(state, group, gram, buffer, start, index, end)
-    return is_found
-
-
-@inlined
-def _is_gram(grams: Int32, number: int, searched: tuple[int, int]) -> bool:
-    row, (gram, group) = number * pr.GRAM_ROW, searched
-    return grams[row + pr.GRAM] == gram and grams[row + pr.GROUP] == group
-
-
-_find_gram = slot_finder(_is_gram)
-
-
-@called
-def derive_gram(
-    state: Int64, group: int, gram: np.uint64, buffer: int, start: int, index: int, end: int
-) -> bool:
-    """Derive which strings with a gram a value has around a place: whether there are any."""
-    grams, slots = int32s(state, at.PROGRAM.grams), int32s(state, at.PROGRAM.gram_slots)
-    wanted = np.int64(np.int32(np.uint32(gram)))
-    slot = _find_gram(slots, hash_gram(gram, group), grams, (wanted, group))
-    is_found = False
-    if slots[slot] == 0:
-        return is_found
-    row = (np.int64(slots[slot]) - 1) * pr.GRAM_ROW
-    values, texts = uint8s(state, buffer), uint8s(state, at.PROGRAM.gram_bytes)
-    last = len(grams) - pr.GRAM_ROW
-    while row < last and grams[row + pr.GRAM] == wanted and grams[row + pr.GROUP] == group:
-        begin, place = np.int64(grams[row + pr.BEGIN]), index - grams[row + pr.OFFSET]
-        length = grams[row + pr.GRAM_ROW + pr.BEGIN] - begin
-        is_inside = place >= start and length <= end - place
-        if is_inside and same_bytes(texts, begin, begin + length, values, place, place + length):
-            sets.derive(state, np.int64(grams[row + pr.SAYS]))
-            is_found = True
-        row += pr.GRAM_ROW
-    return is_found
+def bit_of(hash: np.uint64, bits: Words) -> np.uint64:
+    """The number of a hash's bit."""
+    return (hash * GOLDEN >> U(32)) & U(64 * len(bits) - 1)
 
 
 @called
@@ -295,15 +229,10 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
 
     The automaton of Aho and Corasick (CACM 18, 1975).
     """
-    values, letters = uint8s(state, buffer), uint8s(state, at.PROGRAM.searched_letters)
-    rows, edges = int32s(state, at.PROGRAM.searched_rows), int64s(state, at.PROGRAM.searched_edges)
-    links = int64s(state, at.PROGRAM.searched_links)
-    outputs = int32s(state, at.PROGRAM.searched_outputs)
-    near = len(rows) // np.int64(letters[256])
-    node = root
-    is_found = False
-    for place in range(start, end):
-        node = step(letters, rows, near, edges, links, node, np.int64(values[place]))
+    outputs, search = int32s(state, at.PROGRAM.searched_outputs), at.PROGRAM.searched_letters
+    node, place, is_found = root, start, False
+    while place < end:
+        node, place = next_output(state, search, buffer, root, start, place, end, node)
         if outputs[node] != 0:
             is_found |= derive_searched(state, np.int64(outputs[node]))
     return is_found
