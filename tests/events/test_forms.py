@@ -108,6 +108,20 @@ def test_of_several_errors_the_same_is_told() -> None:
     events: list[Event] = [{"a": huge}, {"a": {"a": None, "b": huge}}, {"a": {"b": huge}}]
     expressions = ["a[].(b[] = 1 and c[] = 2)", "a[].*.(. = 'x') or *.(. contains 'xx')"]
     check(tamis.compile_events(dict(enumerate(expressions))), events)
+    events = [{"a": [huge], "b": {"c": [huge]}}, {"e": huge, "d": huge}, {"d": huge, "e": huge}]
+    matcher = tamis.compile_events({1: "a[] = 1", 2: "b.c[] = 1", 3: "d > 1", 4: "e > 1"})
+    lines = "".join(json.dumps(event) + "\n" for event in events).encode()
+    said = [
+        [each.error.message for each in found if each.error]
+        for found in (
+            matcher.match_many(events),
+            matcher.match_ndjson(lines),
+            matcher.match_many(events, by="filter"),
+            matcher.match_ndjson(lines, by="filter"),
+        )
+    ]
+    assert said == [said[0]] * 4
+    assert ["'d'" in said[0][1], "'d'" in said[0][2]] == [False, True]
 
 
 @pytest.mark.parametrize(

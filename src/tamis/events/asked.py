@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from tamis.language.attributes import (
     folded_name,
     path_name,
 )
-from tamis.language.characters import CASED_END, folds
+from tamis.language.characters import fold_table
 
 _COLUMNS = {PATH: to.AS_IT_IS, FOLDED: to.FOLDED, ADDRESS: to.ADDRESS, NULL: to.NULL}
 """The column of nodes for the attribute that has a mark."""
@@ -112,7 +111,7 @@ def asked_of(names: Sequence[str], deriver: Deriver, singular: Collection[str] =
     every = deriver.every
     listed = enter_conditions(every) if every.conditions else -1, every.asks_strings
     joined = [numbers.get(path_name((EVERY,)), -1), numbers.get(folded_name(EVERY), -1)]
-    is_folded = max(joined[1], *rows[:, to.FOLDED].tolist()) >= 0
+    is_folded = joined[1] >= 0 or bool((rows[:, to.FOLDED] >= 0).any())
     tree, itself, flat = _tree(nodes, rows, is_folded), top.get(ITSELF, -1), len(deriver.dotted)
     key_bytes = _ESCAPED_MAX * int(np.diff(tree.key_starts).max(initial=0))
     return Asked(tree, itself, listed, joined, conditions, key_bytes, flat, bool(singular))
@@ -143,13 +142,6 @@ def _inside(nodes: Sequence[_Node], roots: Collection[str | int]) -> Iterator[in
             yield number
 
 
-@cache
-def _folds() -> Int32:
-    found = np.arange(CASED_END, dtype=np.int32)
-    found[list(folds())] = list(folds().values())
-    return found
-
-
 def _tree(nodes: Sequence[_Node], rows: Int32, is_folded: bool) -> to.Tree:
     keys = [
         (parent, part.encode("utf-8", "surrogatepass"))
@@ -167,5 +159,5 @@ def _tree(nodes: Sequence[_Node], rows: Int32, is_folded: bool) -> to.Tree:
     ]
     positions = pair_table(len(pairs))
     copy_pairs(np.array(pairs, np.int64).reshape(-1), positions)
-    own_folds = _folds() if is_folded else np.zeros(0, np.int32)
+    own_folds = fold_table() if is_folded else np.zeros(0, np.int32)
     return to.Tree(rows.reshape(-1), parents, starts, written, slots, filters, positions, own_folds)

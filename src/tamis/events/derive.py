@@ -153,6 +153,7 @@ class Deriver:
         dotted: paths by what they are as one name.
         roots: the attributes whose objects and lists are looked into.
         single: others whose values it reads, which have to be plain.
+        listed: the places whose elements have conditions.
     """
 
     def __init__(self, names: Sequence[str], limits: Limits) -> None:
@@ -164,9 +165,11 @@ class Deriver:
         self._asked: set[str] = set()  # others, which may have any values
         self.roots: set[str] = set()
         self.single: set[str] = set()
+        places: dict[Place, None] = {}
         for name in sorted(self._names):
             mark, path, condition = attribute_of(name)
             place = self.top.at(path)
+            places[place] = None
             if mark == ELEMENTS:
                 place.conditions[condition] = name
             else:
@@ -177,6 +180,8 @@ class Deriver:
             if len(path) > 1 and all(isinstance(part, str) and "." not in part for part in path):
                 self.dotted[".".join(map(str, path))] = place
         self.every = self.top.inside.pop(EVERY, Place(limits))  # a name that any event may have
+        # Of several errors of an event, the same is told however it was read.
+        self.listed = [place for place in [*places, self.every] if place.conditions]
         self.reads_every = bool(self.every.names or self.every.conditions)
         self.roots.discard(EVERY)
         self.single.discard(EVERY)
@@ -214,9 +219,9 @@ class Deriver:
             reader = _Reader(self._limits, own, elements, number)
             try:
                 reader.look(self.top, event)
-                for dotted in self.dotted.keys() & event.keys():
-                    place = self.dotted[dotted]
-                    if not isinstance(event.get(str(place.path[0])), Mapping):
+                for dotted in event:
+                    place = self.dotted.get(dotted)
+                    if place is not None and not isinstance(event.get(str(place.path[0])), Mapping):
                         reader.read(place, event[dotted])
                 if self.reads_every:
                     reader.read_every(self.every, values_in(event, self._limits))
@@ -224,9 +229,9 @@ class Deriver:
                 errors.setdefault(number, error)
                 own = {}
             found.append(own)
-        # Of several errors the same is told, whatever other events there are.
-        for place in sorted(elements, key=lambda each: (each is self.every, path_name(each.path))):
-            self._match_elements(place, elements[place], found, errors)
+        for place in self.listed:
+            if place in elements:
+                self._match_elements(place, elements[place], found, errors)
         for number in errors:
             found[number] = {}
         return found
@@ -279,9 +284,11 @@ class _Reader:
     def look(self, place: Place, value: Any) -> None:
         """Find what is asked of what is in a value."""
         if isinstance(value, Mapping):
-            for name in place.inside.keys() & value.keys():
-                if isinstance(name, str):  # 0 is a position, and also False
-                    self.visit(place.inside[name], value[name])
+            for name, inner in value.items():
+                if (
+                    isinstance(name, str) and name in place.inside
+                ):  # 0 is a position, and also False
+                    self.visit(place.inside[name], inner)
         elif isinstance(value, list | tuple):
             for position, inner in place.inside.items():
                 if isinstance(position, int) and position < len(value):

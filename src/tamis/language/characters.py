@@ -16,6 +16,9 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import groupby
 
+import numpy as np
+
+from tamis.core.arrays import Int32, freeze
 from tamis.core.nfa import CODE_MAX, Ranges
 from tamis.language.constraints import fold
 
@@ -95,7 +98,7 @@ def _categories() -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-CASED_END = 0x20000
+_CASED_END = 0x20000
 """Only ideographs and marks are behind."""
 
 
@@ -103,11 +106,20 @@ CASED_END = 0x20000
 def folds() -> dict[int, int]:
     """The characters that fold to another one, ascending, and to which."""
     found = {}
-    for start in range(0, CASED_END, 256):
+    for start in range(0, _CASED_END, 256):
         together = "".join(map(chr, range(start, start + 256)))
         if not together.casefold() == together == together.lower():
             own = zip(together, fold(together), strict=True)
             found.update({ord(one): ord(other) for one, other in own if one != other})
+    return found
+
+
+@cache
+def fold_table() -> Int32:
+    """What each character folds to, as far as there are some that fold."""
+    found = np.arange(_CASED_END, dtype=np.int32)
+    found[list(folds())] = list(folds().values())
+    freeze(found)
     return found
 
 

@@ -69,22 +69,19 @@ def build(keywords: Keywords, width: int, full_goto: bool) -> tuple[Pma, Int32]:
     """
     starts, symbols = _strings(keywords)
     roots = np.zeros(len(starts) - 1, np.int32)
-    trie, state_of = ahocorasick.build(1, roots, starts, symbols, FULL_GOTO_MAX)
+    trie, state_of = ahocorasick.build(1, roots, starts, symbols)
     states = len(trie.parent)
     output = np.argsort(state_of, kind="stable").astype(np.int32)
     counts = np.bincount(state_of, minlength=states)
     output_starts = starts_of(counts)
-    output_fail = np.zeros(states, np.int32)
-    ahocorasick.fill_shorter(counts.astype(np.int32), trie.failures, trie.by_depth, output_fail)
+    _, output_fail = ahocorasick.outputs_of(trie, counts.astype(np.int32) - np.int32(1))
     is_full = full_goto and states * width <= FULL_GOTO_MAX
-    full = np.zeros(states * width if is_full else 0, np.int32)
-    if is_full:
-        # No element has the symbol "#": its column is for elements without a label.
-        children = np.argsort(trie.parent[1:], kind="stable").astype(np.int32) + np.int32(1)
-        ahocorasick.fill_rows(1, width, trie.parent, trie.symbol, trie.failures, children, full)
+    # No element has the symbol "#": its column is for elements without a label.
+    full = ahocorasick.rows_of(trie, states if is_full else 0, width, trie.symbol)
+    edges = ahocorasick.edges_of(trie, np.arange(1, states))
     pma = Pma(
-        full, trie.edges, trie.parent, trie.symbol, trie.failures, trie.depth, output_starts,
-        output, output_fail,
+        full, edges, trie.parent, trie.symbol, trie.failures, trie.depth, output_starts, output,
+        output_fail,
     )  # fmt: skip
     return pma, state_of
 

@@ -48,9 +48,9 @@ class Sizes(NamedTuple):
 class Pma(NamedTuple):
     """A pattern-matching automaton of keywords.
 
-    States are prefixes of keywords, the initial state is 0, and less deep ones have lower numbers.
-    Symbols are ``#``, which is 0, and the labels of elements. One edge leads to each state but the
-    initial one. The automaton is built by :mod:`tamis.core.kernel.ahocorasick`.
+    States are prefixes of keywords; the initial state is 0. Symbols are ``#``, which is 0, and the
+    labels of elements. One edge leads to each state but the initial one. The automaton is built by
+    :mod:`tamis.core.kernel.ahocorasick`.
 
     Attributes:
         full_goto: int32[states * width] or []; in row q where each symbol leads from state q, fail

@@ -53,7 +53,8 @@ EXPRESSIONS = [
     "//a[b = 'x']", "//a[b != 'xy']", "//a[@x = 'one']", "//b[. = 'xyz']", "//b[. = '']",
     "//a[starts-with(b, 'x')]", "//b[starts-with(., 'xy')]", "//b[starts-with(@x, 'on')]",
     "//a[contains(., 'she')]", "//a[contains(., 'he')]", "//b[contains(., 'hers')]",
-    "//*[contains(., 'e')]", "//a[b > 7]", "//a[b <= 7.5]", "//b[. = 8]", "//b[@x != 3]",
+    "//*[contains(., 'e')]", "//b[contains(., 'hersx')]", "//b[contains(., 'hersy')]",
+    "//a[contains(., 'ushersz')]", "//a[b > 7]", "//a[b <= 7.5]", "//b[. = 8]", "//b[@x != 3]",
     "//b[normalize-space(.) = 'x y']", "//b[string-length(.) > 2]", "//a[string-length(b) = 0]",
     *(f"//a[b = 'c{n}']" for n in range(20)), *(f"//c[a{n} and b]" for n in range(20)),
     *(f"//d[b > {n}]" for n in range(0, 30, 3)),
@@ -102,8 +103,10 @@ def sample() -> Sample:
         patch.setattr(freeze, "MANY_RULES", 3)
         patch.setattr(compiled_arrays, "MANY_CONSTANTS", 8)
         patch.setattr(compiled_arrays, "GRID_RULES", 12)
-        patch.setattr(ahocorasick, "NEAR_CELLS", 60)
+        patch.setattr(ahocorasick, "NEAR_CELLS", 0)
         program = compile_queries(queries)
+    assert (program.arrays.searched_links & 256).any(), "a search without branches"
+    assert program.arrays.searched_edges.any(), "a search without edges"
     vocabulary = Vocabulary()  # and expat, for which nothing is compiled
     sources = [Source(text.encode()) for text in DOCUMENTS]
     batch, errors = parse_documents(sources, vocabulary, STRUCTURE, DEFAULT_LIMITS)

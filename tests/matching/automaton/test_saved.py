@@ -495,4 +495,4 @@ def test_the_version_is_of_these_arrays() -> None:
     said = repr([(name, kind) for name, kind in dtypes(ProgramArrays).items()])
     caches = repr([(name, kind) for name, kind in dtypes(CacheArrays).items()])
     assert (saved.CACHE_VERSION, zlib.crc32(caches.encode())) == (4, 1834863925)
-    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (9, 2270450027)
+    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (10, 1107065748)

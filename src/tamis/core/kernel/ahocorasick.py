@@ -22,16 +22,17 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct
+from tamis.core.errors import UsageError
 from tamis.core.kernel.declare import U, called, inlined, kernel
-from tamis.core.kernel.record import int32s, int64s, uint8s
+from tamis.core.kernel.record import fields, int32s, int64s, uint8s
 from tamis.core.kernel.table import add_pair, copy_pairs, find_pair, pair, pair_table
 
 
 class Automaton(NamedTuple):
-    """The nodes of an automaton, and the edges between them.
+    """The nodes of an automaton.
 
     Attributes:
-        edges: int64[]; a pair table: node and symbol → the node behind the edge.
+        first: how many roots there are, node 0 among them.
         parent, symbol: int32[nodes]; where the edge to a node comes from, and its symbol.
         depth: int32[nodes]; the length of the prefix.
         failures: int32[nodes]; 0 for roots.
@@ -39,7 +40,7 @@ class Automaton(NamedTuple):
         near: the nodes below this one are numbered by depth.
     """
 
-    edges: Int64
+    first: int
     parent: Int32
     symbol: Int32
     depth: Int32
@@ -49,36 +50,77 @@ class Automaton(NamedTuple):
 
 
 NEAR_CELLS = 1 << 18
-"""The rows of near nodes, at most: what fits a cache."""
+"""The rows of near nodes, at most: what the second cache holds."""
 
 
-def build(
-    first: int, roots: Int32, starts: Int64, symbols: Int32, near_cells: int | None = None
-) -> tuple[Automaton, Int32]:
+def build(first: int, roots: Int32, starts: Int64, symbols: Int32) -> tuple[Automaton, Int32]:
     """The automaton of some strings, and the node of each.
 
     Args:
         first: how many roots there are.
         roots: int32[strings]; the root of each.
         starts: int64[strings + 1]; string i is ``symbols[starts[i]:starts[i + 1]]``.
-        near_cells: the nodes that are near, times their symbols; NEAR_CELLS by default.
+
+    Raises:
+        UsageError: the strings are longer than 2 GiB together.
     """
     most = first + len(symbols)
+    if most > np.iinfo(np.int32).max:
+        raise UsageError(f"{most:,} bytes of strings are too many: divide the subscriptions")
     parent, symbol, depth = (np.zeros(most, np.int32) for _ in range(3))
-    ends = np.zeros(len(roots), np.int32)
-    count = add_strings(
-        first, roots, starts, symbols, pair_table(most), parent, symbol, depth, ends
+    ends, edges = np.zeros(len(roots), np.int32), pair_table(most)
+    count = add_strings(first, roots, starts, symbols, edges, parent, symbol, depth, ends)
+    parent, symbol, depth = parent[:count], symbol[:count], depth[:count]
+    by_depth, failures = (
+        np.argsort(depth, kind="stable").astype(np.int32),
+        np.zeros(count, np.int32),
     )
-    by_depth = np.argsort(depth[:count], kind="stable").astype(np.int32)
-    cells = NEAR_CELLS if near_cells is None else near_cells
-    near = min(count, max(first, cells // (len(distinct(symbols)) + 1)))
+    link_nodes(first, edges, parent, symbol, by_depth, failures)
+    near = min(count, max(first, NEAR_CELLS // (len(distinct(symbols)) + 1)))
     order = np.concatenate([by_depth[:near], np.sort(by_depth[near:])])
     rank = np.empty(count, np.int32)
     rank[order] = np.arange(count, dtype=np.int32)
-    parent, symbol, by_depth = rank[parent[order]], symbol[order], rank[by_depth]
-    edges, failures = pair_table(count), np.zeros(count, np.int32)
-    link_nodes(first, edges, parent, symbol, by_depth, failures)
-    return Automaton(edges, parent, symbol, depth[order], failures, by_depth, near), rank[ends]
+    parent, failures = rank[parent[order]], rank[failures[order]]
+    automaton = Automaton(
+        first, parent, symbol[order], depth[order], failures, rank[by_depth], near
+    )
+    return automaton, rank[ends]
+
+
+def edges_of(automaton: Automaton, nodes: Int64) -> Int64:
+    """A pair table of the edges to some nodes: node and symbol → the node behind the edge."""
+    edges = pair_table(len(nodes))
+    keys = automaton.parent[nodes].astype(np.int64) + 1 << 32 | automaton.symbol[nodes]
+    copy_pairs(np.stack([keys, nodes], axis=1).reshape(-1), edges)
+    return edges
+
+
+def rows_of(automaton: Automaton, nodes: int, width: int, columns: Int32) -> Int32:
+    """Where each column leads from the first nodes, failures included: int32[nodes * width].
+
+    Args:
+        nodes: how many; all, or no more than the near ones.
+        columns: int32[all nodes]; of the symbol that leads to each.
+    """
+    first, rows = automaton.first, np.zeros(nodes * width, np.int32)
+    children = (np.argsort(automaton.parent[first:], kind="stable") + first).astype(np.int32)
+    starts = np.searchsorted(automaton.parent[children], np.arange(nodes + 1))
+    order = automaton.by_depth[:nodes]
+    fill_rows(first, width, order, columns, automaton.failures, starts, children, rows)
+    return rows
+
+
+def outputs_of(automaton: Automaton, found: Int32) -> tuple[Int32, Int32]:
+    """By node the longest of its strings that something is, or 0; and the longest shorter one.
+
+    The strings of a node are its prefix and the suffixes of this.
+
+    Args:
+        found: int32[nodes]; -1 where nothing is.
+    """
+    shorter = np.zeros(len(found), np.int32)
+    fill_shorter(found + np.int32(1), automaton.failures, automaton.by_depth, shorter)
+    return np.where(found >= 0, np.arange(len(found), dtype=np.int32), shorter), shorter
 
 
 class Search(NamedTuple):
@@ -94,8 +136,9 @@ class Search(NamedTuple):
         links: int64[nodes]; the column of the edge to the next node, or NO_COLUMN; 256 if there are
             others; and from bit 16 on the failure.
         pairs: int64[]; of each root but node 0 a bit for each pair of bytes, by their lower 7 bits:
-            those with which a string begins, and all whose second byte is a string.
-        further: int64[1]; nodes below are at the root, or an edge from it: no string goes on there
+            those with which a string begins, and all whose second byte is a string. A pair that has
+            the bits of another one costs a step, and changes nothing.
+        shallow: int64[1]; nodes below are roots, or one edge from one: no string goes on there
             without a pair. 0 where there are too many roots for pairs.
         outputs: int32[nodes]; 0 where nothing is found.
     """
@@ -105,7 +148,7 @@ class Search(NamedTuple):
     edges: Int64
     links: Int64
     pairs: Int64
-    further: Int64
+    shallow: Int64
     outputs: Int32
 
 
@@ -114,53 +157,48 @@ NO_COLUMN = 255
 PAIR_WORDS = 1 << 8
 PAIRS_MAX = 1 << 19
 """Words of the bits of pairs, at most: with more, each byte is a step."""
-_AT = Search(*range(0, 14, 2))
+_AT = fields(Search, 0)
 
 
-def search_of(first: int, automaton: Automaton, ends: Int32, outputs: Int32) -> Search:
+def search_of(automaton: Automaton, ends: Int32, outputs: Int32) -> Search:
     """The search for strings of bytes, which end at these nodes."""
     letters = np.zeros(257, np.uint8)
-    known = distinct(automaton.symbol[first:])
+    known = distinct(automaton.symbol[automaton.first :])
     letters[known] = np.arange(1, len(known) + 1)
     width = letters[256] = len(known) + 1
     columns = letters[automaton.symbol].astype(np.int32)
-    rows = np.zeros(automaton.near * int(width), np.int32)
-    children = np.argsort(automaton.parent[first:], kind="stable") + first
-    fill_rows(
-        first, int(width), automaton.parent, columns, automaton.failures,
-        children.astype(np.int32), rows,
-    )  # fmt: skip
-    edges, links = _links(first, automaton, columns)
-    return Search(letters, rows, edges, links, *_pairs(first, automaton, ends), outputs)
+    rows = rows_of(automaton, automaton.near, width, columns)
+    edges, links = _links(automaton, columns)
+    return Search(letters, rows, edges, links, *_pairs(automaton, ends), outputs)
 
 
-def _links(first: int, automaton: Automaton, columns: Int32) -> tuple[Int64, Int64]:
-    nodes = np.arange(first, len(columns))
-    parent = automaton.parent[first:].astype(np.int64)
-    is_next = parent == nodes - 1
+def _links(automaton: Automaton, columns: Int32) -> tuple[Int64, Int64]:
+    """The edges and the links of a ``Search``: for far nodes, links of others are not read."""
+    far = np.arange(max(automaton.first, automaton.near), len(columns))
+    parent = automaton.parent[far]
+    far, parent = far[parent >= automaton.near], parent[parent >= automaton.near]
+    is_next = parent == far - 1
     onward = np.full(len(columns), NO_COLUMN, np.int64)
-    onward[parent[is_next]] = columns[first:][is_next]
-    is_other = ~is_next & (parent >= automaton.near)
-    onward[parent[is_other]] |= 256
-    edges = pair_table(int(np.count_nonzero(is_other)))
-    keys = (parent + 1) << 32 | automaton.symbol[first:]
-    copy_pairs(np.stack([keys[is_other], nodes[is_other]], axis=1).reshape(-1), edges)
-    return edges, automaton.failures.astype(np.int64) << 16 | onward
+    onward[parent[is_next]] = columns[far[is_next]]
+    onward[parent[~is_next]] |= 256
+    links = automaton.failures.astype(np.int64) << 16 | onward
+    return edges_of(automaton, far[~is_next]), links
 
 
-def _pairs(first: int, automaton: Automaton, ends: Int32) -> tuple[Int64, Int64]:
+def _pairs(automaton: Automaton, ends: Int32) -> tuple[Int64, Int64]:
+    """The pairs of a ``Search``, and which nodes are shallow."""
+    first, depth = automaton.first, automaton.depth
     if (first - 1) * PAIR_WORDS > PAIRS_MAX:
         return np.zeros(0, np.int64), np.zeros(1, np.int64)
     parent, symbol = automaton.parent, automaton.symbol & 127
     bits = np.zeros((first, 128, 128), np.bool_)
-    second = np.flatnonzero(automaton.depth == 2)
+    second = np.flatnonzero(depth == 2)
     above = parent[second]
     bits[parent[above], symbol[above], symbol[second]] = True
-    of_one = ends[automaton.depth[ends] == 1]
+    of_one = ends[depth[ends] == 1]
     bits[parent[of_one], :, symbol[of_one]] = True
     packed = np.packbits(bits[1:].reshape(-1), bitorder="little").view(np.int64)
-    further = np.searchsorted(automaton.depth[: automaton.near], 2)
-    return packed, np.array([further], np.int64)
+    return packed, np.array([np.searchsorted(depth[: automaton.near], 2)], np.int64)
 
 
 @called
@@ -169,23 +207,23 @@ def next_output(
 ) -> tuple[int, int]:
     """Follow a text from a place and the node there, up to one with an output.
 
-    Indices are words: Numba lets others be negative, and looks.
+    Indices are uint64: for int64, Numba tests for negative ones.
 
     Args:
         search: the field of the letters; the others are behind it.
         text: the field of the bytes of the text, which is there from ``start`` to ``end``.
 
     Returns:
-        The node, and the place behind its last byte. There is no output where the text ends so.
+        The node, and the place behind its last byte. Where the text ended, it may have no output.
     """
     letters, rows = uint8s(state, search + _AT.letters), int32s(state, search + _AT.rows)
     edges, links = int64s(state, search + _AT.edges), int64s(state, search + _AT.links)
     pairs, outputs = int64s(state, search + _AT.pairs), int32s(state, search + _AT.outputs)
-    data, further = uint8s(state, text), int64s(state, search + _AT.further)[0]
+    data, shallow = uint8s(state, text), int64s(state, search + _AT.shallow)[0]
     width = np.int64(letters[U(256)])
     near = len(rows) // width
     while place < end:
-        if node < further:
+        if node < shallow:
             place = next_pair(pairs, (root - 1) * PAIR_WORDS, data, start, place, end)
             if place > start:
                 node = np.int64(rows[U(root * width + letters[U(data[U(place - 1)])])])
@@ -217,10 +255,10 @@ def next_pair(pairs: Int64, word: int, text: Bytes, start: int, place: int, end:
     Args:
         word: where the bits of the root begin.
     """
-    pair = np.int64(text[U(place - 1)]) if place > start else 0
+    seen = np.int64(text[U(place - 1)]) if place > start else 0
     while place < end:
-        pair = (pair << 7 | np.int64(text[U(place)]) & 127) & 0x3FFF
-        if pairs[U(word + (pair >> 6))] >> (pair & 63) & 1:
+        seen = (seen << 7 | np.int64(text[U(place)]) & 127) & 0x3FFF
+        if pairs[U(word + (seen >> 6))] >> (seen & 63) & 1:
             return place
         place += 1
     return end
@@ -277,9 +315,7 @@ def add_strings(
 def link_nodes(
     first: int, edges: Int64, parent: Int32, symbol: Int32, by_depth: Int32, failures: Int32
 ) -> None:
-    """Fill an empty table of edges, and the failures."""
-    for node in range(first, len(failures)):
-        add_pair(edges, pair(parent[node] + 1, symbol[node]), node)
+    """Find the failures."""
     for place in range(first, len(failures)):
         node = np.int64(by_depth[place])
         above = np.int64(parent[node])
@@ -291,11 +327,7 @@ def link_nodes(
 
 @kernel
 def fill_shorter(is_found: Int32, failures: Int32, by_depth: Int32, shorter: Int32) -> None:
-    """The next node by failures at which something is found, or 0.
-
-    Args:
-        is_found: int32[nodes]; 0 where nothing is.
-    """
+    """The next node by failures at which something is found, or 0."""
     for place in range(1, len(failures)):
         node = np.int64(by_depth[place])
         failure = failures[node]
@@ -304,24 +336,23 @@ def fill_shorter(is_found: Int32, failures: Int32, by_depth: Int32, shorter: Int
 
 @kernel
 def fill_rows(
-    first: int, width: int, parent: Int32, columns: Int32, failures: Int32, children: Int32,
-    rows: Int32,
+    first: int, width: int, nodes: Int32, columns: Int32, failures: Int32, starts: Int64,
+    children: Int32, rows: Int32,
 ) -> None:  # fmt: skip
-    """Write down where each symbol leads from the first nodes, failures included.
+    """Write down where each symbol leads from some nodes, whose failures come before them.
 
     Args:
-        columns: int32[nodes]; the column of the symbol that leads to each node. Column 0 is for the
+        columns: int32[all nodes]; the column of the symbol that leads to each. Column 0 is for the
             symbols that no string has: they lead to a root.
-        children: int32[]; all nodes but roots, by parent.
-        rows: int32[some nodes * width], zeros.
+        starts: int64[nodes + 1]; where the children of each node begin in ``children``.
+        rows: zeros, by node.
     """
-    position = 0
-    for node in range(len(rows) // width):
+    for place in range(len(nodes)):
+        node = np.int64(nodes[place])
         row, failure = node * width, np.int64(failures[node]) * width
         for column in range(width):
             rows[row + column] = node if node < first else rows[failure + column]
-        while position < len(children) and parent[children[position]] == node:
+        for position in range(starts[node], starts[node + 1]):
             target = np.int64(children[position])
             if columns[target] != 0:
                 rows[row + columns[target]] = target
-            position += 1

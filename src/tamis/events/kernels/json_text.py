@@ -194,10 +194,12 @@ def unescape(data: Bytes, start: int, end: int, into: Bytes, target: int) -> int
 
 @called
 def fold(data: Bytes, start: int, end: int, folds: Int32, target: int) -> int:
-    """Write a string behind itself without case; where it ends. It gets a half longer at most.
+    """Write the fold of a string of valid UTF-8 at a target that is not before its end.
+
+    Returns where it ends. Characters of two bytes may take three, others no more than they have.
 
     Args:
-        folds: int32[]; what each character folds to, as far as there are some that fold.
+        folds: int32[]; what each character folds to; those beyond fold to themselves.
     """
     while start < end:
         code, size = byte_at(data, start), 1

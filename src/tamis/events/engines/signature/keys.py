@@ -140,11 +140,6 @@ def make_texts(table: FilterTable, keys: Keys) -> Texts:
         own = np.flatnonzero(operators == operator)
         found = np.full(len(automaton.parent), -1, np.int32)
         found[ends[own]] = len(keys.names) - len(keys.texts) + own
-        following = np.zeros(len(found), np.int32)
-        ahocorasick.fill_shorter(
-            found + np.int32(1), automaton.failures, automaton.by_depth, following
-        )
-        own_nodes = np.arange(len(found), dtype=np.int32)
-        parts += [np.where(found >= 0, own_nodes, following), following, found]
-    search = ahocorasick.search_of(first, automaton, ends, parts[0])
+        parts += [*ahocorasick.outputs_of(automaton, found), found]
+    search = ahocorasick.search_of(automaton, ends, parts[0])
     return Texts(roots, *search, *parts[1:])

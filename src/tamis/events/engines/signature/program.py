@@ -117,7 +117,7 @@ class Texts(NamedTuple):
 
     Attributes:
         roots: int32[names]; where the search of a name's strings begins, or 0.
-        letters, rows, edges, links, pairs, further: the ``ahocorasick.Search`` of all.
+        letters, rows, edges, links, pairs, shallow: the ``ahocorasick.Search`` of all.
         first_contained: int32[nodes], its outputs; the node of the longest constant that the string
             of the node ends with, or 0; next_contained: of the next one.
         contained: int32[nodes]; the key of the constant that the node stands for, or -1.
@@ -130,7 +130,7 @@ class Texts(NamedTuple):
     edges: Int64
     links: Int64
     pairs: Int64
-    further: Int64
+    shallow: Int64
     first_contained: Int32
     next_contained: Int32
     contained: Int32

@@ -37,8 +37,6 @@ from tamis.matching.engines.automaton.program import ROW_COLUMNS, ProgramArrays
 
 _LETTERS = 257
 """One for each byte, and how many they are."""
-_SEARCHED_BITS = 8
-"""Of the length of strings that are searched for: no more failures follow each other."""
 NUMBERS_MAX = 1 << 31
 """Numbers of rows, and of queries, have 32 bits."""
 _PUSHED = np.array([1, 0, -1, -1, 1, 1])
@@ -231,20 +229,19 @@ def _constants(program: ProgramArrays, domains: Domains) -> bool:
 
 
 def _searched(program: ProgramArrays, domains: Domains) -> bool:
-    """Tries are numbered from their roots on; what leads from node to node stays among nodes."""
+    """Roots are numbered from 1; what leads from node to node stays among them, and ends."""
     facts, rows = program.searched_facts, program.searched_rows
     nodes, near = len(facts), len(rows) // int(program.searched_letters[-1])
     roots = program.groups[:-1, pr.ROOT]
     roots = roots[roots != 0]
-    count, further = len(roots), int(program.searched_further[0])
+    count, shallow = len(roots), int(program.searched_shallow[0])
     known, keys = facts[facts != -1], program.searched_edges[::2]
     return (
         count < near
         and np.array_equal(roots, np.arange(1, count + 1))
-        and 0 <= further <= near
-        and (further == 0 or len(program.searched_pairs) == count * ahocorasick.PAIR_WORDS)
+        and 0 <= shallow <= near
+        and (shallow == 0 or len(program.searched_pairs) == count * ahocorasick.PAIR_WORDS)
         and are_within(known, domains["facts of values"])
-        and not program.searched_outputs[: count + 1].any()
         and _lead_to_constants(program.searched_outputs, facts)
         and _lead_to_constants(program.searched_shorter, facts)
         and are_within(program.searched_letters[:-1], [(0, program.searched_letters[-1])])
@@ -256,13 +253,17 @@ def _searched(program: ProgramArrays, domains: Domains) -> bool:
 
 
 def _links_end(links: Int64, near: int) -> bool:
-    """Whether each node is followed by one, if it says so; and few failures lead to a near one."""
-    nodes = len(links)
-    is_next = np.flatnonzero(links & 255 != ahocorasick.NO_COLUMN)
-    failures = np.where(np.arange(nodes) < near, np.arange(nodes), links >> 16)
-    if not are_within(failures, [(0, nodes)]) or not (is_next + 1 < nodes).all():
+    """Whether the last node has no next one; and few failures lead from each to a near node."""
+    far, nodes = links[near:], len(links)
+    failures = np.arange(nodes)
+    failures[near:] = far >> 16
+    if nodes > near and far[-1] & 255 != ahocorasick.NO_COLUMN:
         return False
-    for _ in range(_SEARCHED_BITS):  # each round goes twice as far
+    if not are_within(failures, [(0, nodes)]):
+        return False
+    for _ in range((pr.SEARCHED_MAX - 1).bit_length()):  # each round goes twice as far
+        if (failures < near).all():
+            break
         failures = failures[failures]
     return bool((failures < near).all())
 
@@ -416,7 +417,7 @@ def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
     yield nodes == len(program.searched_links)
     yield nodes == len(program.searched_outputs) == len(program.searched_shorter)
     yield len(program.searched_letters) == _LETTERS
-    yield len(program.searched_further) == 1
+    yield len(program.searched_shallow) == 1
     width = int(program.searched_letters[-1])
     yield width > 0 and len(program.searched_rows) % width == 0
     yield 0 < len(program.searched_rows) // width <= nodes

@@ -42,6 +42,8 @@ FUNCTION, LONGEST, ROOT, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMN
 # Columns of ``constants``; a row is a quarter of a line of cache.
 ASKED_OF, FIRST_BYTE, MEANS = range(3)
 CONSTANT_ROW = 4
+SEARCHED_MAX = 256
+"""The bytes of a string that values may contain, at most."""
 # Functions of string values, as bits.
 NORMALIZED, LENGTH = 1, 2
 OPERATOR, THRESHOLD, FACT, COMPARISON_COLUMNS = range(4)
@@ -124,7 +126,7 @@ class ProgramArrays(NamedTuple):
         prefix_lengths: int32[]; of the constants that values may begin with, in bytes, ascending.
         prefix_bits: uint64[2**k]; bits by the hash of these.
         searched_letters, searched_rows, searched_edges, searched_links, searched_pairs,
-            searched_further: the ``ahocorasick.Search`` of strings that values may contain. A node
+            searched_shallow: the ``ahocorasick.Search`` of strings that values may contain. A node
             stands for the strings that begin like it; they are numbered from 1.
         searched_outputs: int32[n]; the node of the longest constant that the string of the node is
             or ends with, or 0; searched_shorter: int32[n]; that ends with and is not.
@@ -176,7 +178,7 @@ class ProgramArrays(NamedTuple):
     searched_edges: Int64
     searched_links: Int64
     searched_pairs: Int64
-    searched_further: Int64
+    searched_shallow: Int64
     searched_outputs: Int32
     searched_shorter: Int32
     searched_facts: Int32

@@ -144,16 +144,21 @@ class _Needed:
         groups = program.groups.reshape(-1, pr.GROUP_COLUMNS)
         comparisons = program.comparisons.reshape(-1, pr.COMPARISON_COLUMNS)
         constants = program.constants.reshape(-1, pr.CONSTANT_ROW)[:-1]
-        searched = program.searched_facts[program.searched_facts >= 0]
-        is_searched = self.facts[searched].any()
+        found = np.flatnonzero(program.searched_facts >= 0)
+        searched = np.flatnonzero(groups[:-1, pr.ROOT])
         compared = _owners(groups[:, pr.COMPARISONS])
         for owners, facts in (
             (compared, comparisons[:, pr.FACT]),
             (constants[:, pr.ASKED_OF] >> 1, constants[:, pr.MEANS]),
+            (searched[self._roots_of(found, len(searched)) - 1], program.searched_facts[found]),
         ):
             self.facts[owners[self.facts[facts]]] = True
-        if is_searched:
-            self.facts[np.flatnonzero(groups[:-1, pr.ROOT])] = True
+
+    def _roots_of(self, nodes: NDArray[np.int64], roots: int) -> NDArray[np.int64]:
+        """The roots of nodes of the search: failures lead there."""
+        while (nodes > roots).any():
+            nodes = np.where(nodes > roots, self._program.searched_links[nodes] >> 16, nodes)
+        return nodes
 
     def open_nodes(self) -> Flags:
         """The nodes at or below which there is something that matters."""

@@ -42,7 +42,7 @@ from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramAr
 
 log = logging.getLogger("tamis")
 
-PROGRAM_VERSION = 9
+PROGRAM_VERSION = 10
 """To be raised when the arrays of programs change, or what they mean."""
 CACHE_VERSION = 4
 """Likewise of caches; or when a kernel would compute something else."""

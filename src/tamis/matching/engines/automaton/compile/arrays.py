@@ -320,13 +320,10 @@ def _searched(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[
     automaton, ends = ahocorasick.build(
         first, rows[asked.groups, pr.ROOT], starts, data.astype(np.int32)
     )
-    count = len(automaton.parent)
-    facts = np.full(count, -1, np.int32)
+    facts = np.full(len(automaton.parent), -1, np.int32)
     facts[ends] = asked.facts
-    shorter = np.zeros(count, np.int32)
-    ahocorasick.fill_shorter(facts + 1, automaton.failures, automaton.by_depth, shorter)
-    outputs = np.where(facts >= 0, np.arange(count, dtype=np.int32), shorter)
-    search = ahocorasick.search_of(first, automaton, ends, outputs)
+    outputs, shorter = ahocorasick.outputs_of(automaton, facts)
+    search = ahocorasick.search_of(automaton, ends, outputs)
     found = {f"searched_{name}": array for name, array in search._asdict().items()}
     return {**found, "searched_shorter": shorter, "searched_facts": facts}
 

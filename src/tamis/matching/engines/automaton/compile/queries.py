@@ -22,13 +22,11 @@ from tamis.language.table import QueryTable
 from tamis.matching.engines.automaton.compile.builder import Builder
 from tamis.matching.engines.automaton.compile.freeze import freeze_program
 from tamis.matching.engines.automaton.kernels.queries import COUNT_MAX
-from tamis.matching.engines.automaton.program import AutomatonProgram
+from tamis.matching.engines.automaton.program import SEARCHED_MAX, AutomatonProgram
 from tamis.schema.prune import Pruner
 
 WORDS_MAX = 1 << 14
 """Words of a query; steps to descendants or to where they begin double what is in them."""
-SEARCHED_MAX = 256
-"""Bytes of what contains() asks for: each of them is a node of a trie."""
 _TOO_LARGE = (
     f"it takes more than {WORDS_MAX} words, where each step that is descendant-or-self, or "
     "// before a position, doubles what is in it"
