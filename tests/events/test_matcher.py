@@ -45,6 +45,7 @@ from tamis.events.matches import EventMatch
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
+from tamis.language.characters import folds
 from tamis.language.constraints import Constraint, fold
 from tests.support.drawn_events import EVENTS, NAMES, OTHERS, VALUES, answers, tables
 
@@ -457,16 +458,18 @@ def test_strings_without_case(asked: list[tuple[str, str]], values: list[str], e
 
 
 def test_all_characters_have_the_same_fold_in_lines() -> None:
-    given = [chr(code) for code in range(32, 0x20000) if not 0xD800 <= code < 0xE000]
-    together = "".join(given)
+    cased = [chr(code) for each in folds().items() for code in each]
+    together = "".join(
+        [*cased, *map(chr, range(0x2D00, 0x2D80)), *map(chr, range(0x1FFF0, 0x20010))]
+    )
     texts = [together[start : start + 256] for start in range(0, len(together), 256)]
-    texts += ["\N{LATIN CAPITAL LETTER A WITH STROKE}" * 3_000]  # a half longer
+    texts += ["\N{LATIN CAPITAL LETTER A WITH STROKE}" * 300]  # it becomes a half longer
     matcher = compile_events({n: f"a = i{json.dumps(text)}" for n, text in enumerate(texts)})
     for is_ascii in (True, False):
         lines = "".join(json.dumps({"a": each}, ensure_ascii=is_ascii) + "\n" for each in texts)
         found = [list(match) for match in matcher.match_ndjson(lines.encode())]
         assert found == [[n] for n in range(len(texts))]
-    assert all(list(matcher.match({"a": text})) == [n] for n, text in enumerate(texts))
+    assert list(matcher.match({"a": texts[-1]})) == [len(texts) - 1]
 
 
 @given(
