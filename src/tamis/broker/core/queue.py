@@ -1,0 +1,344 @@
+"""``DeliveryQueue``: the messages that a subscriber has still to get, and what became of them.
+
+Nothing here reads a clock, draws a number or writes anything: callers give the time and the jitter,
+and store what ``changes`` hands out.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from tamis.core.errors import TamisError
+
+
+class BrokerError(TamisError):
+    """A command to a broker cannot be followed."""
+
+    code = "broker"
+
+
+class StaleLease(BrokerError):  # noqa: N818 - says what is the matter
+    """The lease ended: what it had is given to another one, or done."""
+
+    code = "broker-lease"
+
+
+class QueueOptions(NamedTuple):
+    """How messages are delivered.
+
+    Attributes:
+        is_ordered: the attempts of a message begin when all before it are acknowledged or dead. A
+            lease then holds some messages, in order; to acknowledge one acknowledges those before.
+        window: without order: how many messages may be on lease at a time.
+        attempts_max: a message that failed so often is dead.
+        delay_s, delay_max_s: the second attempt waits up to ``delay_s``, each further one up to
+            twice as long, but no longer than the other. How long is drawn ("full jitter").
+        backlog_max: with more messages to get, the oldest are dropped: see ``Gap``.
+    """
+
+    is_ordered: bool = True
+    window: int = 1_000
+    attempts_max: int = 16
+    delay_s: float = 1.0
+    delay_max_s: float = 3_600.0
+    backlog_max: int = 100_000
+
+    def delay(self, attempts: int, share: float) -> float:
+        """How long to wait after so many attempts, with a share from 0 to 1 of what is possible.
+
+        >>> [QueueOptions().delay(attempts, 0.5) for attempts in (1, 2, 3, 60)]
+        [0.5, 1.0, 2.0, 1800.0]
+        """
+        return share * min(self.delay_max_s, self.delay_s * 2.0 ** min(attempts - 1, 64))
+
+
+class Delivery(NamedTuple):
+    """A message on its way to a subscriber.
+
+    Attributes:
+        number: of the message in its topic.
+        attempt: from 1.
+        is_replay: whether the subscriber may have got it before.
+    """
+
+    number: int
+    attempt: int
+    is_replay: bool
+
+
+class Lease(NamedTuple):
+    """Messages that one consumer has for some time.
+
+    Attributes:
+        token: later leases of the queue have larger ones.
+        until: the time at which it ends, unless it is extended.
+    """
+
+    token: int
+    until: float
+    deliveries: tuple[Delivery, ...]
+
+
+class Failure(NamedTuple):
+    """A message whose last attempt failed.
+
+    Attributes:
+        attempts: how many there were.
+        due: when the next one may begin; None: the message is dead.
+    """
+
+    number: int
+    attempts: int
+    due: float | None
+    reason: str
+
+
+class Gap(NamedTuple):
+    """Messages that were dropped, since the subscriber had too many to get."""
+
+    first: int
+    last: int
+    messages: int
+
+
+class Changes(NamedTuple):
+    """What has to be durable.
+
+    Attributes:
+        cursor: all messages up to this number are acknowledged, dropped, or have a failure.
+        failures: by number; None: it has none any more.
+    """
+
+    cursor: int
+    failures: dict[int, Failure | None]
+    gaps: list[Gap]
+
+
+class _Held:
+    """What is left of a lease."""
+
+    def __init__(self, until: float, deliveries: Iterable[Delivery]) -> None:
+        self.until, self.deliveries = until, {each.number: each for each in deliveries}
+
+
+class DeliveryQueue:
+    """The messages of one subscription.
+
+    Args:
+        draw: a number from 0 to 1, for the delay of an attempt.
+        cursor, failures: as ``changes`` said; dead messages are left out.
+        known: the last number that the topic had when the queue was made: messages up to it may
+            have been delivered before.
+        epoch: of the process; later ones have larger ones.
+
+    >>> queue = DeliveryQueue(QueueOptions(), lambda: 1.0)
+    >>> queue.add(3), queue.add(7)
+    (False, False)
+    >>> lease = queue.take(10, now=0.0, seconds=30.0)
+    >>> [each.number for each in lease.deliveries], queue.take(10, 0.0, 30.0)
+    ([3, 7], None)
+    >>> queue.acknowledge(lease.token, 3)
+    >>> queue.fail(lease.token, 7, "status 503", now=1.0)
+    >>> cursor, failures, _ = queue.changes()
+    >>> cursor, failures[7]
+    (7, Failure(number=7, attempts=1, due=2.0, reason='status 503'))
+    >>> queue.take(10, 1.5, 30.0), queue.take(10, 2.0, 30.0).deliveries
+    (None, (Delivery(number=7, attempt=2, is_replay=True),))
+    """
+
+    def __init__(
+        self,
+        options: QueueOptions,
+        draw: Callable[[], float],
+        *,
+        cursor: int = 0,
+        failures: Iterable[Failure] = (),
+        known: int = 0,
+        epoch: int = 0,
+    ) -> None:
+        self.options, self._draw, self._known = options, draw, known
+        self._last = self._cursor = cursor
+        self._token = epoch << 32
+        self._waiting: list[int] = []  # a heap of those without a failure
+        self._failures: dict[int, Failure] = {}
+        self._again: list[tuple[float, int]] = []  # a heap of the others: see _try_again
+        self._leases: dict[int, _Held] = {}
+        self._tried: set[int] = set()  # which were on lease, of all that are to be delivered
+        self._changed: dict[int, Failure | None] = {}
+        self._gaps: list[Gap] = []
+        for failure in failures:
+            self._try_again(failure)
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._again) + self._on_lease
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether somebody has messages."""
+        return bool(self._leases)
+
+    @property
+    def _on_lease(self) -> int:
+        return sum(len(held.deliveries) for held in self._leases.values())
+
+    def add(self, number: int) -> bool:
+        """A message is to be delivered, numbers ascend; whether others were dropped for it."""
+        self._last = max(self._last, number)  # one that failed may be later
+        heapq.heappush(self._waiting, number)
+        is_full = len(self._waiting) > self.options.backlog_max
+        if is_full:
+            self._drop()
+        return is_full
+
+    def _drop(self) -> None:
+        count = max(1, self.options.backlog_max // 10)  # at once, so that there are few gaps
+        dropped = [heapq.heappop(self._waiting) for _ in range(count)]
+        self._tried.difference_update(dropped)
+        self._gaps.append(Gap(dropped[0], dropped[-1], count))
+
+    def due(self) -> float | None:
+        """When a lease ends or an attempt is due, if nothing is done before."""
+        times = [held.until for held in self._leases.values()]
+        times += [self._due(number) for _, number in self._again[:1]]
+        return min(times, default=None)
+
+    def _due(self, number: int) -> float:
+        due = self._failures[number].due
+        assert due is not None, "a dead message is not delivered"
+        return due
+
+    # -- leases ------------------------------------------------------------------------------------
+
+    def take(self, most: int, now: float, seconds: float) -> Lease | None:
+        """Up to so many messages, for so long; None if there are none at present."""
+        if self.options.is_ordered:
+            room = 0 if self._leases else most
+        else:
+            room = min(most, self.options.window - self._on_lease)
+        deliveries: list[Delivery] = []
+        while len(deliveries) < room and (number := self._next(now)) is not None:
+            failure = self._failures.get(number)
+            is_replay = number <= self._known or number in self._tried
+            deliveries.append(Delivery(number, failure.attempts + 1 if failure else 1, is_replay))
+        if not deliveries:
+            return None
+        self._tried.update(each.number for each in deliveries)
+        self._token += 1
+        self._leases[self._token] = _Held(now + seconds, deliveries)
+        return Lease(self._token, now + seconds, tuple(deliveries))
+
+    def _next(self, now: float) -> int | None:
+        """Take the next message out of those that may be delivered."""
+        if self._again:
+            number = self._again[0][1]
+            is_first = not self._waiting or number < self._waiting[0]
+            is_due = self._due(number) <= now
+            if is_due and (is_first or not self.options.is_ordered):
+                return heapq.heappop(self._again)[1]
+            if is_first and self.options.is_ordered:
+                return None
+        return heapq.heappop(self._waiting) if self._waiting else None
+
+    def acknowledge(self, token: int, number: int) -> None:
+        """A message was delivered, and if they are ordered, all before it in the lease.
+
+        One that was acknowledged before is passed over.
+        """
+        held = self._held(token)
+        if number not in held.deliveries:
+            return
+        is_ordered = self.options.is_ordered
+        for each in [each for each in held.deliveries if is_ordered and each < number] + [number]:
+            del held.deliveries[each]
+            self._tried.discard(each)
+            if self._failures.pop(each, None):
+                self._changed[each] = None
+        if not held.deliveries:
+            del self._leases[token]
+
+    def fail(self, token: int, number: int, reason: str, now: float) -> None:
+        """An attempt failed. If messages are ordered, this ends the lease."""
+        held = self._held(token)
+        if number not in held.deliveries:
+            return
+        self._fail(held.deliveries.pop(number), reason, now)
+        if self.options.is_ordered:
+            self._give_back(held)
+        if not held.deliveries:
+            del self._leases[token]
+
+    def extend(self, token: int, until: float) -> None:
+        """A lease ends later."""
+        self._held(token).until = until
+
+    def expire(self, now: float) -> bool:
+        """End the leases whose time is over, whether there are any: these attempts failed."""
+        over = [(token, held) for token, held in self._leases.items() if held.until <= now]
+        for token, held in over:
+            most = 1 if self.options.is_ordered else len(held.deliveries)
+            for number in [*held.deliveries][:most]:
+                self._fail(held.deliveries.pop(number), "the lease ended", now)
+            self._give_back(held)
+            del self._leases[token]
+        return bool(over)
+
+    def _held(self, token: int) -> _Held:
+        try:
+            return self._leases[token]
+        except KeyError:
+            raise StaleLease("the lease ended: fetch the messages again") from None
+
+    def _fail(self, delivery: Delivery, reason: str, now: float) -> None:
+        number, attempts = delivery.number, delivery.attempt
+        is_dead = attempts >= self.options.attempts_max
+        due = None if is_dead else now + self.options.delay(attempts, self._draw())
+        failure = self._changed[number] = Failure(number, attempts, due, reason)
+        if is_dead:
+            self._failures.pop(number, None)
+            self._tried.discard(number)
+        else:
+            self._try_again(failure)
+
+    def _try_again(self, failure: Failure) -> None:
+        self._failures[failure.number] = failure
+        self._last = max(self._last, failure.number)
+        due = self._due(failure.number)
+        key = float(failure.number) if self.options.is_ordered else due
+        heapq.heappush(self._again, (key, failure.number))
+
+    def _give_back(self, held: _Held) -> None:
+        """What is left of a lease waits again; that it was on it is no attempt."""
+        for number in held.deliveries:
+            if number in self._failures:
+                self._try_again(self._failures[number])
+            else:
+                heapq.heappush(self._waiting, number)
+        held.deliveries.clear()
+
+    def replay(self, failure: Failure, now: float) -> None:
+        """Deliver a dead message again, from its first attempt on; once, if asked twice."""
+        if failure.number in self._failures:
+            return
+        self._changed[failure.number] = again = failure._replace(attempts=0, due=now)
+        self._tried.add(failure.number)
+        self._try_again(again)
+
+    # -- what is stored ----------------------------------------------------------------------------
+
+    def changes(self) -> Changes | None:
+        """What changed since this was called last; None if nothing did."""
+        cursor = max(self._cursor, self._first_open() - 1)
+        if cursor == self._cursor and not self._changed and not self._gaps:
+            return None
+        found = Changes(cursor, self._changed, self._gaps)
+        self._cursor, self._changed, self._gaps = cursor, {}, []
+        return found
+
+    def _first_open(self) -> int:
+        """The first message that is to be delivered and has no failure."""
+        on_lease = (number for held in self._leases.values() for number in held.deliveries)
+        first = min((number for number in on_lease if number not in self._failures), default=None)
+        waiting = self._waiting[0] if self._waiting else self._last + 1
+        return waiting if first is None else min(first, waiting)

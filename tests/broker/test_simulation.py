@@ -1,0 +1,258 @@
+"""The broker's core under drawn schedules; and planted bugs, which these find."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tamis.broker.core.broker import Broker, Transaction, _Topic
+from tamis.broker.core.queue import Changes, DeliveryQueue, Failure
+from tests.broker.simulation import ModelIndex, ModelStore, Schedule, Violation
+
+STEPS, SCHEDULES = 250, 400
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_schedules(part: int) -> None:
+    for seed in range(part, SCHEDULES, 4):
+        Schedule(seed).run(STEPS)
+
+
+def test_schedules_do_something() -> None:
+    """Deliveries, failures, dead messages and gaps are there to be wrong."""
+    found = [Schedule(seed) for seed in range(60)]
+    for each in found:
+        each.run(STEPS)
+    stored = [one for each in found for one in each.store.subscriptions.values()]
+    failures = [failure for one in stored for failure in one.failures.values()]
+    assert sum(len(each.promised) for each in found) > 1_000
+    assert sum(map(len, (numbers for each in found for numbers in each.delivered.values()))) > 1_000
+    assert any(one.gaps for one in stored)
+    assert any(failure.due is None for failure in failures)
+    assert sum(each.epoch for each in found) > 120
+
+
+# -- planted bugs ----------------------------------------------------------------------------------
+
+Patch = pytest.MonkeyPatch
+BUGS: dict[str, Callable[[Patch], None]] = {}
+
+
+def bug(plant: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    BUGS[plant.__name__] = plant
+    return plant
+
+
+@bug
+def answered_before_it_is_stored(patch: Patch) -> None:
+    commit = Schedule.commit
+
+    def early(self: Schedule) -> None:
+        if self.draw.random() < 0.9:
+            commit(self)
+        elif (transaction := self.broker.begin(self.now)) is not None:
+            for reply in transaction.replies:
+                self.answer(reply)
+            self.start()
+
+    patch.setattr(Schedule, "commit", early)
+
+
+@bug
+def delivered_before_it_is_stored(patch: Patch) -> None:
+    begin, committed = Broker.begin, Broker.committed
+
+    def early(self: Broker, now: float) -> Transaction | None:
+        found = begin(self, now)
+        if found is not None:
+            committed(self)
+            self._stored_now = found
+        return found
+
+    def late(self: Broker) -> Any:
+        found, self._stored_now = self._stored_now, None
+        assert found is not None
+        return found.replies
+
+    patch.setattr(Broker, "begin", early)
+    patch.setattr(Broker, "committed", late)
+
+
+@bug
+def the_cursor_passes_what_is_on_lease(patch: Patch) -> None:
+    patch.setattr(
+        DeliveryQueue,
+        "_first_open",
+        lambda self: self._waiting[0] if self._waiting else self._last + 1,
+    )
+
+
+@bug
+def failures_are_not_stored(patch: Patch) -> None:
+    _with_changes(patch, lambda found: found._replace(failures={}))
+
+
+@bug
+def gaps_are_not_stored(patch: Patch) -> None:
+    _with_changes(patch, lambda found: found._replace(gaps=[]))
+
+
+def _with_changes(patch: Patch, other: Callable[[Changes], Changes]) -> None:
+    changes = DeliveryQueue.changes
+
+    def changed(self: DeliveryQueue) -> Changes | None:
+        found = changes(self)
+        return None if found is None else other(found)
+
+    patch.setattr(DeliveryQueue, "changes", changed)
+
+
+@bug
+def no_marker_after_a_crash(patch: Patch) -> None:
+    init = DeliveryQueue.__init__
+    patch.setattr(
+        DeliveryQueue,
+        "__init__",
+        lambda self, *args, **named: init(self, *args, **named | {"known": 0}),
+    )
+
+
+def _with(patch: Patch, **others: int) -> None:
+    init = DeliveryQueue.__init__
+
+    def made(self: DeliveryQueue, *args: Any, **named: Any) -> None:
+        init(self, *args, **named | others)
+
+    patch.setattr(DeliveryQueue, "__init__", made)
+
+
+@bug
+def no_marker_after_a_lease(patch: Patch) -> None:
+    take = DeliveryQueue.take
+
+    def taken(self: DeliveryQueue, most: int, now: float, seconds: float) -> Any:
+        self._tried.clear()
+        return take(self, most, now, seconds)
+
+    patch.setattr(DeliveryQueue, "take", taken)
+
+
+@bug
+def others_overtake_one_that_failed(patch: Patch) -> None:
+    def next_any(self: DeliveryQueue, now: float) -> int | None:
+        if self._again and self._due(self._again[0][1]) <= now:
+            return heapq.heappop(self._again)[1]
+        return heapq.heappop(self._waiting) if self._waiting else None
+
+    patch.setattr(DeliveryQueue, "_next", next_any)
+
+
+@bug
+def a_second_lease_of_an_ordered_queue(patch: Patch) -> None:
+    take = DeliveryQueue.take
+
+    def taken(self: DeliveryQueue, most: int, now: float, seconds: float) -> Any:
+        leases, self._leases = self._leases, {}
+        found = take(self, most, now, seconds)
+        self._leases = leases | self._leases
+        return found
+
+    patch.setattr(DeliveryQueue, "take", taken)
+
+
+@bug
+def tokens_begin_again(patch: Patch) -> None:
+    init = DeliveryQueue.__init__
+    patch.setattr(
+        DeliveryQueue,
+        "__init__",
+        lambda self, *args, **named: init(self, *args, **named | {"epoch": 0}),
+    )
+
+
+@bug
+def keys_are_forgotten(patch: Patch) -> None:
+    patch.setattr(_Topic, "enter", lambda *_: None)
+    patch.setattr(_Topic, "leave", lambda *_: None)
+
+
+@bug
+def keys_are_forgotten_in_a_crash(patch: Patch) -> None:
+    read = ModelStore._topic
+    patch.setattr(ModelStore, "_topic", lambda self, topic: read(self, topic)._replace(keys={}))
+
+
+@bug
+def what_is_given_back_is_lost(patch: Patch) -> None:
+    patch.setattr(DeliveryQueue, "_give_back", lambda _, held: held.deliveries.clear())
+
+
+@bug
+def a_subscription_misses_its_first_message(patch: Patch) -> None:
+    begin = Broker.begin
+
+    def late(self: Broker, now: float) -> Transaction | None:
+        self._added = {name: (asked, since + 1) for name, (asked, since) in self._added.items()}
+        return begin(self, now)
+
+    patch.setattr(Broker, "begin", late)
+
+
+@bug
+def an_answer_before_the_index_has_it(patch: Patch) -> None:
+    add, match = ModelIndex.add, ModelIndex.match
+
+    def later(self: ModelIndex, expressions: Any) -> None:
+        self.__dict__.setdefault("later", []).append(expressions)
+
+    def matched(self: ModelIndex, messages: Any) -> Any:
+        found = match(self, messages)
+        for expressions in self.__dict__.pop("later", ()):
+            add(self, expressions)
+        return found
+
+    patch.setattr(ModelIndex, "add", later)
+    patch.setattr(ModelIndex, "match", matched)
+    patch.setattr(ModelIndex, "remove", lambda self, number: self._divisors.pop(number, None))
+
+
+@bug
+def nothing_is_ever_dead(patch: Patch) -> None:
+    fail = DeliveryQueue._fail
+
+    def failed(self: DeliveryQueue, delivery: Any, reason: str, now: float) -> None:
+        self.options = self.options._replace(attempts_max=10)
+        fail(self, delivery, reason, now)
+
+    patch.setattr(DeliveryQueue, "_fail", failed)
+
+
+@bug
+def a_dead_message_is_dropped_without_a_word(patch: Patch) -> None:
+    fail = DeliveryQueue._fail
+
+    def failed(self: DeliveryQueue, delivery: Any, reason: str, now: float) -> None:
+        fail(self, delivery, reason, now)
+        changed = self._changed[delivery.number]
+        if isinstance(changed, Failure) and changed.due is None:
+            self._changed[delivery.number] = None
+
+    patch.setattr(DeliveryQueue, "_fail", failed)
+
+
+def is_found(seed: int) -> bool:
+    try:
+        Schedule(seed).run(STEPS)
+    except Violation:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_planted_bugs_are_found(name: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        BUGS[name](patch)
+        assert any(map(is_found, range(2_000)))

@@ -1,0 +1,128 @@
+"""``SqliteStore``: the histories that the model has; kills; files that cannot be used."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tamis.broker.core.broker import StoredTopic, Transaction
+from tamis.broker.store.sqlite import SqliteStore
+from tamis.core.errors import StoreError
+from tests.broker.simulation import TOPICS, ModelStore, Schedule
+
+KILLS = 12
+
+
+class BothStores(ModelStore):
+    """A model, and a real store, from which is read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.real = SqliteStore(path)
+        for topic in TOPICS:
+            self.real.create_topic(topic)
+
+    def write(self, transaction: Transaction) -> None:
+        super().write(transaction)
+        self.real.write(transaction)
+
+    def read(self) -> dict[str, StoredTopic]:
+        self.real.close()
+        self.real = SqliteStore(self.path)
+        found = {name: as_read(topic) for name, topic in self.real.read().items()}
+        assert found == {name: as_read(topic) for name, topic in super().read().items()}
+        for topic, messages in self.messages.items():
+            assert all(
+                self.real.message(topic, n) == m._replace(key=None) for n, _, m, _ in messages
+            )
+        return found
+
+
+def as_read(topic: StoredTopic) -> StoredTopic:
+    """Of its matches what a broker needs, in the order of numbers."""
+    cursors = [cursor for _, cursor, _ in topic.subscriptions.values()]
+    least = min(cursors, default=topic.last)
+    matches = [(number, list(of)) for number, of in topic.matches if number > least]
+    ordered = {
+        number: (asked, cursor, sorted(failures))
+        for number, (asked, cursor, failures) in sorted(topic.subscriptions.items())
+    }
+    return topic._replace(matches=matches, subscriptions=ordered)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_histories_are_those_of_the_model(seed: int, tmp_path: Path) -> None:
+    store = BothStores(tmp_path / "broker.db")
+    Schedule(seed, store).run(250)
+    store.real.close()
+
+
+# -- kills -----------------------------------------------------------------------------------------
+
+
+def test_what_was_answered_survives_kills(tmp_path: Path) -> None:
+    path, draw, answered = tmp_path / "broker.db", Random(1), 0
+    for _ in range(KILLS):
+        command = [sys.executable, "-m", "tests.broker.publish", str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            answered = max(answered, int(process.stdout.readline()))
+            time.sleep(draw.random() / 5)
+            process.kill()
+            said = process.stdout.read().split("\n")[:-1]  # the last line may be cut
+            answered = max([answered, *map(int, said)])
+        store = SqliteStore(path)
+        stored = store.read()["a"]
+        assert stored.last >= answered
+        numbers = [number for number, _ in stored.matches]
+        assert numbers == list(range(1, stored.last + 1))
+        assert store.message("a", answered) is not None
+        store.close()
+    assert answered > 10 * KILLS
+
+
+# -- files that cannot be used ---------------------------------------------------------------------
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "broker.db")
+    with pytest.raises(StoreError, match="another process has it open"):
+        SqliteStore(tmp_path / "broker.db")
+    store.close()
+    assert SqliteStore(tmp_path / "broker.db").epoch == store.epoch + 1
+
+
+def test_what_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("no database of any kind" * 100)
+    with pytest.raises(StoreError, match=r"text.db: it is no database of SQLite: name another"):
+        SqliteStore(tmp_path / "text.db")
+    with pytest.raises(StoreError, match="check that the folder is there"):
+        SqliteStore(tmp_path / "none" / "broker.db")
+
+
+def test_a_newer_schema(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "broker.db").close()
+    with sqlite3.connect(tmp_path / "broker.db") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match=r"a newer Tamis wrote it \(its schema has version 99\)"):
+        SqliteStore(tmp_path / "broker.db")
+
+
+def test_a_damaged_page(tmp_path: Path) -> None:
+    path = tmp_path / "broker.db"
+    store = BothStores(path)
+    Schedule(3, store).run(250)
+    store.real.close()
+    data = bytearray(path.read_bytes())
+    data[4096:] = bytes(len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match="it is damaged: restore the last backup"):
+        SqliteStore(path).read()
