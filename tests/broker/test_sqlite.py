@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 from random import Random
 
@@ -73,8 +72,8 @@ def test_what_was_answered_survives_kills(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "tests.broker.publish", str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            answered = max(answered, int(process.stdout.readline()))
-            time.sleep(draw.random() / 5)
+            for _ in range(draw.randrange(1, 60)):
+                answered = max(answered, int(process.stdout.readline()))
             process.kill()
             said = process.stdout.read().split("\n")[:-1]  # the last line may be cut
             answered = max([answered, *map(int, said)])
@@ -85,7 +84,7 @@ def test_what_was_answered_survives_kills(tmp_path: Path) -> None:
         assert numbers == list(range(1, stored.last + 1))
         assert store.message("a", answered) is not None
         store.close()
-    assert answered > 10 * KILLS
+    assert answered > KILLS
 
 
 # -- files that cannot be used ---------------------------------------------------------------------
