@@ -174,11 +174,12 @@ class Reader:
             for event, *odd, start, end in found.odd.tolist():
                 self._look_again(event, odd, data[start:end], data, errors, others)
         self._complete_late(found, data)
-        numbers = {place: number for number, place in enumerate(self._asked.conditions)}
-        for place in self._deriver.listed if len(found.slices) else ():
-            rows = found.slices[found.slices[:, 0] == numbers[place]]
-            if len(rows):
-                self._match_elements(place, rows, found, data, errors)
+        if len(found.slices):
+            numbers = {place: number for number, place in enumerate(self._asked.conditions)}
+            for place in self._deriver.listed:
+                rows = found.slices[found.slices[:, 0] == numbers[place]]
+                if len(rows):
+                    self._match_elements(place, rows, found, data, errors)
         if others:
             events = list(others)
             batch = self._events(others.values())

@@ -181,18 +181,11 @@ class _Topic:
         self.keys = {
             (key.scope, key.key): (key.fingerprint, number) for key, number in stored.keys.items()
         }
-        index.add(
-            {number: asked.expression for number, (asked, _, _) in self.subscriptions.items()}
-        )
+        index.add({number: each.expression for number, each in asked.items()})
         for message, matched in stored.matches:
             for number in matched:
-                if number in self.subscriptions:
-                    self._enqueue_again(number, message)
-
-    def _enqueue_again(self, number: int, message: int) -> None:
-        _, cursor, failures = self.subscriptions[number]
-        if message > cursor and all(message != failure.number for failure in failures):
-            self.queue(number).add(message)
+                if number in self.subscriptions and message > self.subscriptions[number][1]:
+                    self.queue(number).add(message)
 
     def queue(self, number: int) -> DeliveryQueue:
         """That of a subscription."""

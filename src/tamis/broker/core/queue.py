@@ -73,7 +73,7 @@ class Lease(NamedTuple):
 
     Attributes:
         token: later leases of the queue have larger ones.
-        until: the time at which it ends, unless it is extended.
+        until: the time at which it ends.
     """
 
     token: int
@@ -171,9 +171,6 @@ class DeliveryQueue:
         for failure in failures:
             self._try_again(failure)
 
-    def __len__(self) -> int:
-        return len(self._waiting) + len(self._again) + self._on_lease
-
     @property
     def is_leased(self) -> bool:
         """Whether somebody has messages."""
@@ -184,7 +181,12 @@ class DeliveryQueue:
         return sum(len(held.deliveries) for held in self._leases.values())
 
     def add(self, number: int) -> bool:
-        """A message is to be delivered, numbers ascend; whether others were dropped for it."""
+        """A message is to be delivered, numbers ascend; whether others were dropped for it.
+
+        One that has a failure is to be delivered already.
+        """
+        if number in self._failures:
+            return False
         self._last = max(self._last, number)  # one that failed may be later
         heapq.heappush(self._waiting, number)
         is_full = len(self._waiting) > self.options.backlog_max
@@ -197,12 +199,6 @@ class DeliveryQueue:
         dropped = [heapq.heappop(self._waiting) for _ in range(count)]
         self._tried.difference_update(dropped)
         self._gaps.append(Gap(dropped[0], dropped[-1], count))
-
-    def due(self) -> float | None:
-        """When a lease ends or an attempt is due, if nothing is done before."""
-        times = [held.until for held in self._leases.values()]
-        times += [self._due(number) for _, number in self._again[:1]]
-        return min(times, default=None)
 
     def _due(self, number: int) -> float:
         due = self._failures[number].due
@@ -268,10 +264,6 @@ class DeliveryQueue:
             self._give_back(held)
         if not held.deliveries:
             del self._leases[token]
-
-    def extend(self, token: int, until: float) -> None:
-        """A lease ends later."""
-        self._held(token).until = until
 
     def expire(self, now: float) -> bool:
         """End the leases whose time is over, whether there are any: these attempts failed."""

@@ -154,13 +154,14 @@ class SqliteStore:
         return StoredTopic(last, last_subscription, subscriptions, matches, keys)
 
     def _matches(self, topic: int, behind: int) -> Iterator[tuple[int, list[int]]]:
-        for place, subscriptions in self._rows(
-            "SELECT place, subscriptions FROM messages "
-            "WHERE place > ? AND place < ? ORDER BY place",
-            _place(topic, behind),
-            _place(topic + 1, 0),
-        ):
-            yield place - _place(topic, 0), np.frombuffer(subscriptions, np.int32).tolist()
+        with self._told():
+            for place, subscriptions in self._rows(
+                "SELECT place, subscriptions FROM messages "
+                "WHERE place > ? AND place < ? ORDER BY place",
+                _place(topic, behind),
+                _place(topic + 1, 0),
+            ):
+                yield place - _place(topic, 0), np.frombuffer(subscriptions, np.int32).tolist()
 
     def message(self, topic: str, number: int) -> Message | None:
         """A message; None if it is not kept any more."""
