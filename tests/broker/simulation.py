@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from tamis.broker.core.broker import (
-    Broker,
+from tamis.broker.core.broker import Broker
+from tamis.broker.core.model import (
+    Counters,
     Key,
-    Matched,
     Message,
+    Quotas,
     Reply,
     StoredMessage,
+    StoredSubscription,
     StoredTopic,
     Subscription,
     Transaction,
@@ -25,7 +27,7 @@ from tamis.broker.core.broker import (
 from tamis.broker.core.queue import BrokerError, Failure, Gap, Lease, QueueOptions, StaleLease
 from tamis.core.errors import MalformedDocument, TamisError
 
-TOPICS = "a", "b"
+TOPICS = "t/a", "t/b"
 SECONDS = 30.0
 
 
@@ -41,37 +43,39 @@ def check(holds: bool, message: str) -> None:
 class ModelIndex:
     """A subscription to k is matched by the numbers that it divides."""
 
-    def __init__(self) -> None:
-        self.version, self._divisors = 0, dict[int, int]()
+    def __init__(self, subscriptions: Mapping[int, Subscription]) -> None:
+        self._divisors = dict[int, int]()
+        self.change(subscriptions, [])
 
-    def add(self, expressions: Mapping[int, str]) -> None:
-        self._divisors |= {number: int(text) for number, text in expressions.items()}
-        self.version += 1
+    def check(self, subscription: Subscription) -> None:
+        int(subscription.expression)
 
-    def remove(self, number: int) -> None:
-        del self._divisors[number]
-        self.version += 1
+    def change(self, put: Mapping[int, Subscription], gone: Sequence[int]) -> None:
+        self._divisors |= {number: int(each.expression) for number, each in put.items()}
+        for number in gone:
+            self._divisors.pop(number, None)
 
-    def match(self, messages: Sequence[Message]) -> list[Matched | TamisError]:
+    def match(self, messages: Sequence[Message]) -> list[list[int] | TamisError]:
         return [self._match(message.body) for message in messages]
 
-    def _match(self, body: bytes) -> Matched | TamisError:
+    def _match(self, body: bytes) -> list[int] | TamisError:
         if not body.isdigit():
             return MalformedDocument("no number")
-        found = [number for number, k in self._divisors.items() if int(body) % k == 0]
-        return Matched(self.version, found)
+        return [number for number, k in self._divisors.items() if int(body) % k == 0]
 
 
 class Stored:
     """What is stored of a subscription."""
 
-    def __init__(self, subscription: Subscription, since: int) -> None:
-        self.subscription, self.since, self.cursor = subscription, since, since
+    def __init__(self, since: int) -> None:
+        self.since = self.cursor = since
+        self.versions: list[tuple[int, Subscription]] = []
         self.failures: dict[int, Failure] = {}
         self.gaps: list[Gap] = []
 
-    def waiting(self) -> list[Failure]:
-        return [each for each in self.failures.values() if each.due is not None]
+    @property
+    def subscription(self) -> Subscription:
+        return self.versions[-1][1]
 
     def is_over(self, number: int) -> bool:
         """Whether a message is dead, or was dropped."""
@@ -79,21 +83,63 @@ class Stored:
         is_dropped = any(gap.first <= number <= gap.last for gap in self.gaps)
         return is_dropped or (failure is not None and failure.due is None)
 
+    def open_failures(self) -> list[Failure]:
+        """Those with a next attempt, and dead ones beyond the cursor."""
+        every = self.failures.values()
+        return [each for each in every if each.due is not None or each.number > self.cursor]
+
+
+class ModelCatalog:
+    def __init__(self, store: ModelStore, topic: str) -> None:
+        self.store, self.topic = store, topic
+
+    def find(self, id: str) -> int | None:
+        own = self.store.of(self.topic).items()
+        return next((number for number, of in own if of.subscription.id == id), None)
+
+    def get(self, number: int) -> StoredSubscription | None:
+        if (of := self.store.subscriptions.get((self.topic, number))) is None:
+            return None
+        version, subscription = of.versions[-1]
+        return StoredSubscription(subscription, version, of.cursor, of.open_failures())
+
+    def key(self, scope: str, key: str) -> tuple[bytes, int] | None:
+        return self.store.keys.get((scope, key))
+
+    def matched(self, number: int, after: int, last: int) -> list[int]:
+        kept = self.store.messages[self.topic][self.store.forgotten[self.topic] :]
+        own = [n for n, _, _, of in kept if after < n <= last and number in of.subscriptions]
+        failures = self.store.subscriptions[self.topic, number].failures
+        return [n for n in own if n not in failures or failures[n].due is not None]
+
 
 class ModelStore:
     def __init__(self) -> None:
         self.messages: dict[str, list[StoredMessage]] = {topic: [] for topic in TOPICS}
+        self.counters = dict.fromkeys(TOPICS, Counters(0, 0, 0, 0))
+        self.forgotten = dict.fromkeys(TOPICS, 0)
         self.subscriptions: dict[tuple[str, int], Stored] = {}
-        self.numbers = dict.fromkeys(TOPICS, 0)
+        self.removed: dict[tuple[str, int], tuple[Stored, int]] = {}
+        self.keys: dict[tuple[str, str], tuple[bytes, int]] = {}
+
+    def of(self, topic: str) -> dict[int, Stored]:
+        return {number: of for (name, number), of in self.subscriptions.items() if name == topic}
+
+    def catalog(self, topic: str) -> ModelCatalog:
+        return ModelCatalog(self, topic)
 
     def write(self, transaction: Transaction) -> None:
         for topic, messages in transaction.messages.items():
             self.messages[topic] += messages
-        for name, (subscription, since) in transaction.added.items():
-            self.subscriptions[name] = Stored(subscription, since)
-            self.numbers[name[0]] = name[1]
-        for name in transaction.removed:
-            del self.subscriptions[name]
+            for number, _, message, _ in messages:
+                if message.key:
+                    self.keys[message.key[:2]] = message.key.fingerprint, number
+        for name, (subscription, version) in transaction.put.items():
+            last = transaction.counters[name[0]].last
+            stored = self.subscriptions.setdefault(name, Stored(last))
+            stored.versions.append((version, subscription))
+        for name, version in transaction.removed.items():
+            self.removed[name] = self.subscriptions.pop(name), version
         for name, (cursor, failures, gaps) in transaction.changes.items():
             of = self.subscriptions[name]
             of.cursor = cursor
@@ -103,24 +149,29 @@ class ModelStore:
                     of.failures.pop(number, None)
                 else:
                     of.failures[number] = failure
+        self.forgotten |= transaction.forgotten
+        self.counters |= transaction.counters
 
     def read(self) -> dict[str, StoredTopic]:
         return {topic: self._topic(topic) for topic in TOPICS}
 
     def _topic(self, topic: str) -> StoredTopic:
-        own = {number: of for (name, number), of in self.subscriptions.items() if name == topic}
-        messages = self.messages[topic]
-        keys = {each.message.key: each.number for each in messages if each.message.key}
-        waiting = {
-            number: (
-                of.subscription,
-                of.cursor,
-                [f for f in of.failures.values() if f.due is not None],
-            )
-            for number, of in own.items()
-        }
-        matches = [(each.number, each.matched.subscriptions) for each in messages]
-        return StoredTopic(len(messages), self.numbers[topic], waiting, matches, keys)
+        own, counters = self.of(topic), self.counters[topic]
+        failing = [number for number, of in own.items() if any(f.due for f in of.failures.values())]
+        after = max(counters.settled, self.forgotten[topic])
+        matches = [(n, of.subscriptions) for n, _, _, of in self.messages[topic] if n > after]
+        return StoredTopic(*counters, len(own), failing, matches)
+
+    def expected(self, topic: str, message: StoredMessage) -> set[int]:
+        """Who matches a message in its version."""
+        found, version = set(), message.matched.version
+        every = {name: (of, version + 1) for name, of in self.subscriptions.items()} | self.removed
+        for (at, number), (of, removed) in every.items():
+            if at == topic and removed > version:
+                asked = [each for since, each in of.versions if since <= version]
+                if asked and int(message.message.body) % int(asked[-1].expression) == 0:
+                    found.add(number)
+        return found
 
 
 class Schedule:
@@ -136,25 +187,35 @@ class Schedule:
         self.live: dict[tuple[str, str], int] = {}  # subscriptions that were answered
         self.leases: list[tuple[str, str, int, Lease, int]] = []  # the last: the epoch
         self.delivered: dict[tuple[str, int], set[int]] = defaultdict(set)
-        self.settled: dict[tuple[str, int], set[int]] = defaultdict(set)
+        self.settled: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)  # and the step
         self.ended: dict[tuple[str, int], set[int]] = defaultdict(set)
+        self.again: dict[tuple[str, int], set[int]] = defaultdict(set)  # replayed or rewound
+        self.rewound = self.step = 0
         self.start()
 
     def start(self) -> None:
         self.epoch += 1
         self.requests.clear()
+        self.replacing: list[tuple[str, int]] = []
         self.broker = Broker(
-            self.store.read(), ModelIndex, self.draw.random, epoch=self.epoch, subscriptions_max=9
-        )
+            self.store.read(), self.store.catalog, self.index, self.draw.random,
+            epoch=self.epoch, quotas=Quotas(subscriptions_max=15),
+        )  # fmt: skip
+
+    def index(self, topic: str) -> ModelIndex:
+        own = self.store.of(topic)
+        return ModelIndex({number: of.subscription for number, of in own.items()})
 
     def run(self, steps: int) -> None:
         actions = [
             (self.publish, 8), (self.subscribe, 2), (self.unsubscribe, 0.3), (self.take, 8),
             (self.acknowledge, 8), (self.fail, 2), (self.pass_time, 3), (self.commit, 8),
-            (self.crash, 0.7), (self.replay, 0.5),
+            (self.crash, 0.7), (self.replay, 0.5), (self.rewind, 0.4), (self.replace, 0.3),
+            (self.forget, 0.3),
         ]  # fmt: skip
         functions, weights = zip(*actions, strict=True)
         for action in self.draw.choices(functions, weights, k=steps):
+            self.step += 1
             action()
         self.finish()
 
@@ -166,6 +227,7 @@ class Schedule:
         name = str(self.draw.randrange(200))
         key = Key(topic, name, body) if self.draw.random() < 0.5 else None
         owed = {of for (at, _), of in self.live.items() if at == topic}
+        owed.difference_update(of for at, of in self.replacing if at == topic)
         self.request += 1
         self.requests[self.request] = topic, Message(body, key=key), owed
         self.broker.publish(self.request, topic, Message(body, key=key))
@@ -173,9 +235,12 @@ class Schedule:
     def subscribe(self) -> None:
         topic, k = self.draw.choice(TOPICS), self.draw.randrange(1, 6)
         options = QueueOptions(
-            is_ordered=self.draw.random() < 0.6, window=4, attempts_max=3, backlog_max=20
+            is_ordered=self.draw.random() < 0.6,
+            window=4,
+            attempts_max=self.draw.randrange(1, 4),
+            backlog_max=self.draw.choice([6, 20]),
         )
-        subscription = Subscription(str(self.draw.randrange(9)), str(k), options)
+        subscription = Subscription(str(self.draw.randrange(9)), str(k), options=options)
         self.request += 1
         self.requests[self.request] = topic, subscription, None
         try:
@@ -191,12 +256,39 @@ class Schedule:
             self.broker.unsubscribe(-1, topic, name)
         except BrokerError:
             return
-        number = self.live.pop((topic, name))
-        for _, _, owed in self.promised:
-            owed.discard(number)
+        self.owe_not(topic, self.live.pop((topic, name)))
+
+    def replace(self) -> None:
+        if not self.live:
+            return
+        topic, name = self.draw.choice([*self.live])
+        number = self.live[topic, name]
+        options = self.store.subscriptions[topic, number].subscription.options
+        other = Subscription(name, str(self.draw.randrange(1, 6)), options=options)
+        version = self.store.subscriptions[topic, number].versions[-1][0]
+        try:
+            self.request += 1
+            self.broker.replace(self.request, topic, other, self.draw.choice([None, version]))
+        except BrokerError:
+            return
+        self.requests[self.request] = topic, None, None
+        self.owe_not(topic, number)
+        self.replacing.append((topic, number))
+
+    def owe_not(self, topic: str, number: int) -> None:
+        """Whether a subscription gets messages on their way is not known any more."""
+        for at, _, owed in self.promised:
+            if at == topic:
+                owed.discard(number)
         for at, _, owed in self.requests.values():
             if owed is not None and at == topic:
                 owed.discard(number)
+
+    def forget(self) -> None:
+        topic = self.draw.choice(TOPICS)
+        number = self.store.forgotten[topic] + self.draw.randrange(1, 12)
+        if number <= len(self.store.messages[topic]):
+            self.broker.forget(topic, number)
 
     # -- consumers ---------------------------------------------------------------------------------
 
@@ -224,20 +316,24 @@ class Schedule:
         for number, attempt, is_replay in lease.deliveries:
             check(number in asked, "a delivery of what is not stored, or not matched")
             check(is_replay or number not in self.delivered[of], "a duplicate without a marker")
-            check(attempt <= 3, "too many attempts")
+            attempts_max = stored.subscription.options.attempts_max
+            check(attempt <= attempts_max, "too many attempts")
+            failure = stored.failures.get(number)
+            is_dead = failure is not None and failure.due is None
+            check(not is_dead or number in self.again[of], "a dead message comes again")
             if stored.subscription.options.is_ordered:
                 missing = {each for each in asked if stored.since < each < number} - before
-                missing -= self.settled[of] | self.ended[of]
+                missing -= self.settled[of].keys() | self.ended[of]
                 missing = {each for each in missing if not self.is_over(of, each)}
                 check(not missing, f"{number} is delivered before {missing}")
             before.add(number)
             self.delivered[of].add(number)
-            if attempt == 3:
+            if attempt == attempts_max:
                 self.ended[of].add(number)  # acknowledged or dead, however this ends
 
     def is_over(self, of: tuple[str, int], number: int) -> bool:
-        gaps = list(self.broker._topics[of[0]].queue(of[1])._gaps)
-        transaction = self.broker._stored_now
+        gaps = list(self.broker._topics[of[0]].queues[of[1]]._gaps)
+        transaction = self.broker._storing
         if transaction is not None and of in transaction.changes:
             gaps += transaction.changes[of].gaps
         is_dropped = any(gap.first <= number <= gap.last for gap in gaps)
@@ -265,9 +361,10 @@ class Schedule:
         except BrokerError:
             return
         check(not self.is_stale(lease), "a lease of another process is taken")
-        queue = self.broker._topics[topic].queue(of)
+        queue = self.broker._topics[topic].queues[of]
         taken = [each.number for each in lease.deliveries if each.number <= number]
-        self.settled[topic, of].update(taken if queue.options.is_ordered else [number])
+        taken = taken if queue.options.is_ordered else [number]
+        self.settled[topic, of].update(dict.fromkeys(taken, self.step))
 
     def fail(self) -> None:
         if (found := self.chosen()) is None:
@@ -295,6 +392,26 @@ class Schedule:
             self.broker.replay(-1, topic, name, failure, self.now)
         except BrokerError:
             return
+        self.again[topic, self.live[topic, name]].add(failure.number)
+
+    def rewind(self) -> None:
+        if not self.live:
+            return
+        topic, name = self.draw.choice([*self.live])
+        of = topic, self.live[topic, name]
+        to = max(0, self.store.subscriptions[of].cursor - self.draw.randrange(10))
+        try:
+            self.request += 1
+            self.broker.rewind(self.request, topic, name, to)
+        except BrokerError:
+            return
+        forgotten = max(self.store.forgotten[topic], self.broker.topic(topic).forgotten)
+        lost = [number for number in self.settled[of] if number > max(to, forgotten)]
+        self.requests[self.request] = topic, (of, lost, self.step), None
+        last = len(self.store.messages[topic])
+        self.again[of].update(range(to + 1, last + 1))
+        if to < self.store.subscriptions[of].cursor:
+            self.rewound += 1
 
     # -- time, and the store -----------------------------------------------------------------------
 
@@ -328,6 +445,15 @@ class Schedule:
         topic, asked, owed = self.requests.pop(reply.request)
         if isinstance(asked, Subscription):
             self.live[topic, asked.id] = reply.number
+            return
+        if isinstance(asked, tuple) and not isinstance(asked, Message):
+            of, lost, step = asked
+            for number in lost:
+                if self.settled[of].get(number, step) < step:
+                    del self.settled[of][number]  # it must come again
+            return
+        if asked is None:
+            self.replacing.remove((topic, reply.number))
             return
         # The same message again is matched as it was at first.
         self.promised.append((topic, reply.number, owed if reply.version else set()))
@@ -370,7 +496,7 @@ class Schedule:
     def settle(self, topic: str, name: str, lease: Lease) -> None:
         for delivery in lease.deliveries:
             self.broker.acknowledge(-1, topic, name, lease.token, delivery.number)
-            self.settled[topic, self.live[topic, name]].add(delivery.number)
+            self.settled[topic, self.live[topic, name]][delivery.number] = self.step
 
     def check_got(self, of: tuple[str, int], number: int) -> None:
         is_over = self.store.subscriptions[of].is_over(number)
@@ -379,8 +505,11 @@ class Schedule:
     def check_all(self, of: tuple[str, int]) -> None:
         stored = self.store.subscriptions[of]
         for message in self.store.messages[of[0]]:
+            expected = self.store.expected(of[0], message)
+            check({*message.matched.subscriptions} == expected, "a match of another version")
             if message.number > stored.since and of[1] in message.matched.subscriptions:
                 self.check_got(of, message.number)
-                check(message.number <= stored.cursor, "the cursor stays behind")
+                is_behind = message.number > stored.cursor and not stored.is_over(message.number)
+                check(not is_behind, "the cursor stays behind")
         due = [each for each in stored.failures.values() if each.due is not None]
         check(not due, "a failure stays")

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from tamis.broker.core.broker import Broker, Transaction, _Topic
+from tamis.broker.core.broker import Broker
+from tamis.broker.core.model import Transaction
 from tamis.broker.core.queue import Changes, DeliveryQueue, Failure
-from tests.broker.simulation import ModelIndex, ModelStore, Schedule, Violation
+from tamis.broker.core.topic import Topic
+from tests.broker.simulation import ModelCatalog, ModelIndex, Schedule, Stored, Violation
 
 STEPS, SCHEDULES = 250, 400
 
@@ -69,11 +71,11 @@ def delivered_before_it_is_stored(patch: Patch) -> None:
         found = begin(self, now)
         if found is not None:
             committed(self)
-            self._stored_now = found
+            self._storing = found
         return found
 
     def late(self: Broker) -> Any:
-        found, self._stored_now = self._stored_now, None
+        found, self._storing = self._storing, None
         assert found is not None
         return found.replies
 
@@ -84,9 +86,7 @@ def delivered_before_it_is_stored(patch: Patch) -> None:
 @bug
 def the_cursor_passes_what_is_on_lease(patch: Patch) -> None:
     patch.setattr(
-        DeliveryQueue,
-        "_first_open",
-        lambda self: self._waiting[0] if self._waiting else self._last + 1,
+        DeliveryQueue, "first_open", lambda self: self._waiting[0] if self._waiting else None
     )
 
 
@@ -113,18 +113,9 @@ def _with_changes(patch: Patch, other: Callable[[Changes], Changes]) -> None:
 @bug
 def no_marker_after_a_crash(patch: Patch) -> None:
     init = DeliveryQueue.__init__
-    patch.setattr(
-        DeliveryQueue,
-        "__init__",
-        lambda self, *args, **named: init(self, *args, **named | {"known": 0}),
-    )
-
-
-def _with(patch: Patch, **others: int) -> None:
-    init = DeliveryQueue.__init__
 
     def made(self: DeliveryQueue, *args: Any, **named: Any) -> None:
-        init(self, *args, **named | others)
+        init(self, *args, **named | {"known": 0})
 
     patch.setattr(DeliveryQueue, "__init__", made)
 
@@ -165,24 +156,21 @@ def a_second_lease_of_an_ordered_queue(patch: Patch) -> None:
 
 @bug
 def tokens_begin_again(patch: Patch) -> None:
-    init = DeliveryQueue.__init__
+    init = Broker.__init__
     patch.setattr(
-        DeliveryQueue,
-        "__init__",
-        lambda self, *args, **named: init(self, *args, **named | {"epoch": 0}),
+        Broker, "__init__", lambda self, *args, **named: init(self, *args, **named | {"epoch": 0})
     )
 
 
 @bug
 def keys_are_forgotten(patch: Patch) -> None:
-    patch.setattr(_Topic, "enter", lambda *_: None)
-    patch.setattr(_Topic, "leave", lambda *_: None)
+    patch.setattr(Topic, "enter", lambda *_: None)
+    patch.setattr(Topic, "leave", lambda *_: None)
 
 
 @bug
 def keys_are_forgotten_in_a_crash(patch: Patch) -> None:
-    read = ModelStore._topic
-    patch.setattr(ModelStore, "_topic", lambda self, topic: read(self, topic)._replace(keys={}))
+    patch.setattr(ModelCatalog, "key", lambda *_: None)
 
 
 @bug
@@ -192,31 +180,114 @@ def what_is_given_back_is_lost(patch: Patch) -> None:
 
 @bug
 def a_subscription_misses_its_first_message(patch: Patch) -> None:
-    begin = Broker.begin
-
-    def late(self: Broker, now: float) -> Transaction | None:
-        self._added = {name: (asked, since + 1) for name, (asked, since) in self._added.items()}
-        return begin(self, now)
-
-    patch.setattr(Broker, "begin", late)
+    init = Stored.__init__
+    patch.setattr(Stored, "__init__", lambda self, since: init(self, since + 1))
 
 
 @bug
 def an_answer_before_the_index_has_it(patch: Patch) -> None:
-    add, match = ModelIndex.add, ModelIndex.match
+    change, match = ModelIndex.change, ModelIndex.match
 
-    def later(self: ModelIndex, expressions: Any) -> None:
-        self.__dict__.setdefault("later", []).append(expressions)
+    def later(self: ModelIndex, *changes: Any) -> None:
+        self.__dict__.setdefault("later", []).append(changes)
 
     def matched(self: ModelIndex, messages: Any) -> Any:
         found = match(self, messages)
-        for expressions in self.__dict__.pop("later", ()):
-            add(self, expressions)
+        for changes in self.__dict__.pop("later", ()):
+            change(self, *changes)
         return found
 
-    patch.setattr(ModelIndex, "add", later)
+    patch.setattr(ModelIndex, "change", later)
     patch.setattr(ModelIndex, "match", matched)
-    patch.setattr(ModelIndex, "remove", lambda self, number: self._divisors.pop(number, None))
+
+
+@bug
+def the_version_is_that_of_changes_to_come(patch: Patch) -> None:
+    match = ModelIndex.match
+
+    def matched(self: ModelIndex, messages: Any) -> Any:
+        found = match(self, messages)
+        self.topic.indexed = self.topic.version
+        return found
+
+    init = Topic.__init__
+
+    def made(self: Topic, *args: Any) -> None:
+        init(self, *args)
+        self.index.topic = self  # type: ignore[attr-defined]
+
+    patch.setattr(Topic, "__init__", made)
+    patch.setattr(ModelIndex, "match", matched)
+
+
+@bug
+def messages_are_settled_that_are_on_lease(patch: Patch) -> None:
+    patch.setattr(Topic, "settled", lambda _, last: last)
+
+
+@bug
+def messages_that_are_dropped_at_the_start_have_no_gap(patch: Patch) -> None:
+    init = Topic.__init__
+
+    def made(self: Topic, *args: Any) -> None:
+        init(self, *args)
+        self.dropped.clear()
+
+    patch.setattr(Topic, "__init__", made)
+
+
+@bug
+def a_dead_message_beyond_the_cursor_comes_again(patch: Patch) -> None:
+    found = Stored.open_failures
+    patch.setattr(
+        Stored, "open_failures", lambda self: [each for each in found(self) if each.due is not None]
+    )
+
+
+@bug
+def a_deleted_message_on_lease_is_no_gap(patch: Patch) -> None:
+    forget = DeliveryQueue.forget
+
+    def forgotten(self: DeliveryQueue, number: int) -> None:
+        leases, self._leases = self._leases, {}
+        forget(self, number)
+        self._leases = leases
+
+    patch.setattr(DeliveryQueue, "forget", forgotten)
+
+
+@bug
+def a_rewind_is_forgotten(patch: Patch) -> None:
+    rewind = DeliveryQueue.rewind
+
+    def rewound(self: DeliveryQueue, numbers: Any) -> None:
+        cursor = self.cursor
+        rewind(self, numbers)
+        self.cursor = max(cursor, self.cursor)
+
+    patch.setattr(DeliveryQueue, "rewind", rewound)
+
+
+@bug
+def a_rewind_has_no_marker(patch: Patch) -> None:
+    rewind = DeliveryQueue.rewind
+
+    def rewound(self: DeliveryQueue, numbers: Any) -> None:
+        rewind(self, numbers)
+        self._tried.clear()
+
+    patch.setattr(DeliveryQueue, "rewind", rewound)
+
+
+@bug
+def a_replaced_subscription_loses_its_messages(patch: Patch) -> None:
+    replace = Topic.replace
+
+    def replaced(self: Topic, number: int, *others: Any) -> None:
+        replace(self, number, *others)
+        self.queues.pop(number, None)
+
+    patch.setattr(Topic, "replace", replaced)
 
 
 @bug

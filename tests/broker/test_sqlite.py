@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
-from tamis.broker.core.broker import StoredTopic, Transaction
+from tamis.broker.core.model import StoredSubscription, StoredTopic, TopicOptions, Transaction
+from tamis.broker.store.queries import StoreCatalog
 from tamis.broker.store.sqlite import SqliteStore
 from tamis.core.errors import StoreError
 from tests.broker.simulation import TOPICS, ModelStore, Schedule
@@ -25,8 +27,8 @@ class BothStores(ModelStore):
         super().__init__()
         self.path = path
         self.real = SqliteStore(path)
-        for topic in TOPICS:
-            self.real.create_topic(topic)
+        created = dict.fromkeys(TOPICS, TopicOptions({"p": "urn:p"}))
+        self.real.write(Transaction(created, {}, {}, {}, {}, {}, {}, []))
 
     def write(self, transaction: Transaction) -> None:
         super().write(transaction)
@@ -35,25 +37,31 @@ class BothStores(ModelStore):
     def read(self) -> dict[str, StoredTopic]:
         self.real.close()
         self.real = SqliteStore(self.path)
-        found = {name: as_read(topic) for name, topic in self.real.read().items()}
-        assert found == {name: as_read(topic) for name, topic in super().read().items()}
-        for topic, messages in self.messages.items():
-            assert all(
-                self.real.message(topic, n) == m._replace(key=None) for n, _, m, _ in messages
-            )
-        return found
+        assert list(self.real.topics()) == list(TOPICS)
+        for topic, model in super().read().items():
+            found = self.real.read(topic)
+            assert as_read(found) == as_read(model)
+            first = self.forgotten[topic] + 1
+            assert [each.message for each in self.real.messages(topic, 1, 1 << 39, 1_000)] == [
+                each.message._replace(key=None) for each in self.messages[topic][first - 1 :]
+            ]
+            for number, of in self.of(topic).items():
+                both = self.catalog(topic).get(number), super().catalog(topic).get(number)
+                assert sorted_failures(both[0]) == sorted_failures(both[1])
+                assert self.real.gaps(topic, number) == sorted(of.gaps)
+        return {topic: self.real.read(topic) for topic in TOPICS}
+
+    def catalog(self, topic: str) -> Any:
+        return StoreCatalog(self.real, topic)
+
+
+def sorted_failures(found: StoredSubscription | None) -> StoredSubscription | None:
+    return found and found._replace(failures=sorted(found.failures))
 
 
 def as_read(topic: StoredTopic) -> StoredTopic:
-    """Of its matches what a broker needs, in the order of numbers."""
-    cursors = [cursor for _, cursor, _ in topic.subscriptions.values()]
-    least = min(cursors, default=topic.last)
-    matches = [(number, list(of)) for number, of in topic.matches if number > least]
-    ordered = {
-        number: (asked, cursor, sorted(failures))
-        for number, (asked, cursor, failures) in sorted(topic.subscriptions.items())
-    }
-    return topic._replace(matches=matches, subscriptions=ordered)
+    matches = [(number, list(of)) for number, of in topic.matches]
+    return topic._replace(matches=matches, failing=sorted(topic.failing))
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -78,11 +86,11 @@ def test_what_was_answered_survives_kills(tmp_path: Path) -> None:
             said = process.stdout.read().split("\n")[:-1]  # the last line may be cut
             answered = max([answered, *map(int, said)])
         store = SqliteStore(path)
-        stored = store.read()["a"]
+        stored = store.read("t/a")
         assert stored.last >= answered
         numbers = [number for number, _ in stored.matches]
         assert numbers == list(range(1, stored.last + 1))
-        assert store.message("a", answered) is not None
+        assert [each.number for each in store.messages("t/a", answered, answered, 1)] == [answered]
         store.close()
     assert answered > KILLS
 
@@ -124,4 +132,4 @@ def test_a_damaged_page(tmp_path: Path) -> None:
     data[4096:] = bytes(len(data) - 4096)
     path.write_bytes(data)
     with pytest.raises(StoreError, match="it is damaged: restore the last backup"):
-        SqliteStore(path).read()
+        SqliteStore(path).read("t/a")

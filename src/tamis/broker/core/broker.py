@@ -1,302 +1,186 @@
 """``Broker``: commands of publishers and subscribers in, transactions and replies out.
 
 Nothing here reads a clock, waits, or writes. A command is part of the next transaction. The caller
-stores it, and says so; replies are given then, and not before: what was answered is durable. One
-transaction is on its way at a time, so messages are numbered in the order in which they are stored.
+stores the transaction, and says so; only then are replies given: what was answered is durable. One
+transaction is stored at a time, so messages are numbered in the order in which they are stored.
 
-A transaction of which nobody can say whether it was stored ends a ``Broker``: the caller makes
-another one, of what is stored. So nothing is ever taken back.
+If nobody knows whether a transaction was stored, the ``Broker`` ends: the caller makes another one,
+of what is stored. So nothing is ever taken back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
 
-from tamis.broker.core.queue import (
-    BrokerError,
-    Changes,
-    DeliveryQueue,
-    Failure,
-    Lease,
-    QueueOptions,
+from tamis.broker.core.model import (
+    Catalog,
+    Index,
+    Matched,
+    Message,
+    Name,
+    NameTaken,
+    OverQuota,
+    Quotas,
+    Reply,
+    StoredMessage,
+    StoredTopic,
+    Subscription,
+    TopicOptions,
+    Transaction,
+    UnknownName,
+    VersionConflict,
 )
+from tamis.broker.core.queue import BrokerError, Changes, DeliveryQueue, Failure, Lease
+from tamis.broker.core.topic import Sources, Topic
 from tamis.core.errors import TamisError
-
-
-class UnknownName(BrokerError):  # noqa: N818 - says what is unknown
-    """There is no such topic or subscription."""
-
-    code = "broker-unknown"
-
-
-class NameTaken(BrokerError):  # noqa: N818 - says what is the matter
-    """There is a topic or subscription of this name."""
-
-    code = "broker-taken"
-
-
-class OverQuota(BrokerError):  # noqa: N818 - says what is the matter
-    """There are as many of them as there may be."""
-
-    code = "broker-quota"
-
-
-class KeyConflict(BrokerError):  # noqa: N818 - says what is the matter
-    """Another request had this idempotency key, or the same one is being followed."""
-
-    code = "broker-key"
-
-
-class Key(NamedTuple):
-    """An idempotency key: a message that comes again with it is not stored again.
-
-    Attributes:
-        scope: the tenant and the route.
-        fingerprint: of the whole request: another one may not have the key.
-    """
-
-    scope: str
-    key: str
-    fingerprint: bytes
-
-
-class Message(NamedTuple):
-    """A message as it was published."""
-
-    body: bytes
-    content_type: str = "application/xml"
-    id: str = ""
-    key: Key | None = None
-
-
-class Subscription(NamedTuple):
-    """What a subscriber asks for, and how it is delivered."""
-
-    id: str
-    expression: str
-    options: QueueOptions = QueueOptions()
-
-
-class Matched(NamedTuple):
-    """The numbers of the subscriptions that a message matches, in a version of the index."""
-
-    version: int
-    subscriptions: Sequence[int]
-
-
-class StoredMessage(NamedTuple):
-    """A message, its number in the topic, when it was accepted, and whom it is for."""
-
-    number: int
-    accepted: float
-    message: Message
-    matched: Matched
-
-
-class Index(Protocol):
-    """The subscriptions of a topic, as they match messages."""
-
-    @property
-    def version(self) -> int: ...
-
-    def add(self, expressions: Mapping[int, str]) -> None: ...
-
-    def remove(self, number: int) -> None: ...
-
-    def match(self, messages: Sequence[Message]) -> Sequence[Matched | TamisError]: ...
-
-
-class Reply(NamedTuple):
-    """The answer to a request.
-
-    Attributes:
-        number: of the message or the subscription; 0 if there is none.
-        version: of the index that matched the message, or from which on the subscription counts.
-        error: if the command was not followed.
-    """
-
-    request: Any
-    number: int = 0
-    version: int = 0
-    error: TamisError | None = None
-
-
-_Name = tuple[str, int]
-"""A topic, and the number of one of its subscriptions."""
-
-
-class Transaction(NamedTuple):
-    """What is stored together.
-
-    Attributes:
-        messages: by topic, numbers ascending.
-        added: subscriptions, and the last message that was there before.
-        removed: subscriptions.
-        changes: of the deliveries of subscriptions.
-        replies: what is answered when all this is stored.
-    """
-
-    messages: dict[str, list[StoredMessage]]
-    added: dict[_Name, tuple[Subscription, int]]
-    removed: list[_Name]
-    changes: dict[_Name, Changes]
-    replies: list[Reply]
-
-
-class StoredTopic(NamedTuple):
-    """What is stored of a topic.
-
-    Attributes:
-        last, last_subscription: the numbers of the last message and subscription that there were.
-        subscriptions: by number, with the cursor and the failures that are not dead.
-        matches: of the messages at least behind the least cursor, numbers ascending: the number,
-            and the subscriptions that it is for.
-        keys: idempotency keys that hold, and the numbers of their messages.
-    """
-
-    last: int
-    last_subscription: int
-    subscriptions: dict[int, tuple[Subscription, int, list[Failure]]]
-    matches: Iterable[tuple[int, Sequence[int]]]
-    keys: dict[Key, int]
-
-
-class _Topic:
-    """A topic: its index, and what is to be delivered to each subscription.
-
-    Most subscriptions have nothing to get, and no queue.
-    """
-
-    def __init__(
-        self, stored: StoredTopic, index: Index, draw: Callable[[], float], epoch: int
-    ) -> None:
-        self.index, self._draw, self._epoch = index, draw, epoch
-        self.last = self._known = stored.last
-        self.last_subscription = stored.last_subscription
-        self.subscriptions = dict(stored.subscriptions)
-        asked = {number: each[0] for number, each in self.subscriptions.items()}
-        self.numbers = {each.id: number for number, each in asked.items()}
-        self.queues: dict[int, DeliveryQueue] = {}
-        self.keys = {
-            (key.scope, key.key): (key.fingerprint, number) for key, number in stored.keys.items()
-        }
-        index.add({number: each.expression for number, each in asked.items()})
-        for message, matched in stored.matches:
-            for number in matched:
-                if number in self.subscriptions and message > self.subscriptions[number][1]:
-                    self.queue(number).add(message)
-
-    def queue(self, number: int) -> DeliveryQueue:
-        """That of a subscription."""
-        found = self.queues.get(number)
-        if found is None:
-            subscription, cursor, failures = self.subscriptions[number]
-            found = self.queues[number] = DeliveryQueue(
-                subscription.options, self._draw,
-                cursor=cursor, failures=failures, known=self._known, epoch=self._epoch,
-            )  # fmt: skip
-        return found
-
-    def add(self, subscription: Subscription) -> int:
-        """Its number. It gets messages behind the last one."""
-        self.index.add({self.last_subscription + 1: subscription.expression})
-        self.last_subscription += 1
-        self.subscriptions[self.last_subscription] = subscription, self.last, []
-        self.numbers[subscription.id] = self.last_subscription
-        return self.last_subscription
-
-    def remove(self, number: int) -> None:
-        self.index.remove(number)
-        del self.numbers[self.subscriptions.pop(number)[0].id]
-        self.queues.pop(number, None)
-
-    def key_of(self, message: Message) -> int | None:
-        """The number of the message that has this one's key; 0 while it is being stored."""
-        if message.key is None:
-            return None
-        found = self.keys.get((message.key.scope, message.key.key))
-        if found is not None and found[0] != message.key.fingerprint:
-            raise KeyConflict(f"another request had the idempotency key {message.key.key!r}")
-        return None if found is None else found[1]
-
-    def enter(self, message: Message, number: int) -> None:
-        """Have the key of a message, if it has one."""
-        if message.key is not None:
-            self.keys[message.key.scope, message.key.key] = message.key.fingerprint, number
-
-    def leave(self, message: Message) -> None:
-        """Do not have its key any more."""
-        if message.key is not None:
-            del self.keys[message.key.scope, message.key.key]
 
 
 class Broker:
     """Topics, their messages and subscriptions, and the deliveries of these.
 
     Args:
-        topics: by name, as they are stored.
-        make_index: makes one without subscriptions.
+        topics: by name, as they are stored. A name is ``TENANT/TOPIC``.
+        catalog_of, index_of: what belongs to a topic. The index of a stored topic contains its
+            subscriptions.
         draw: a number from 0 to 1: see ``DeliveryQueue``.
         epoch: brokers that are made later of the same store have larger ones.
-        subscriptions_max: of a topic.
     """
 
     def __init__(
         self,
         topics: Mapping[str, StoredTopic],
-        make_index: Callable[[], Index],
+        catalog_of: Callable[[str], Catalog],
+        index_of: Callable[[str], Index],
         draw: Callable[[], float],
         *,
         epoch: int = 0,
-        subscriptions_max: int = 1_000_000,
+        quotas: Quotas = Quotas(),
     ) -> None:
-        self._subscriptions_max = subscriptions_max
-        self._topics = {
-            name: _Topic(stored, make_index(), draw, epoch) for name, stored in topics.items()
-        }
+        self._catalog_of, self._index_of, self._quotas = catalog_of, index_of, quotas
+        self._sources = Sources(draw, count((epoch << 32) + 1).__next__)
+        self._topics = {name: self._open(name, stored) for name, stored in topics.items()}
+        self._subscriptions = Counter[str]()  # of tenants
+        for name, stored in topics.items():
+            self._subscriptions[_tenant(name)] += stored.subscriptions
+        self._created: dict[str, TopicOptions] = {}
         self._published: dict[str, list[tuple[Any, Message]]] = {}
-        self._added: dict[_Name, tuple[Subscription, int]] = {}
-        self._removed: list[_Name] = []
-        self._changed: dict[_Name, None] = {}  # in order
-        self._leased: dict[_Name, None] = {}
+        self._forgotten: dict[str, int] = {}
+        self._touched: dict[str, None] = {}  # topics, in order
+        self._changed: dict[Name, None] = {}  # in order
+        self._leased: dict[Name, None] = {}
         self._replies: list[Reply] = []
-        self._stored_now: Transaction | None = None
+        self._storing: Transaction | None = None
+        self.received: list[Name] = []
 
-    # -- commands ----------------------------------------------------------------------------------
+    def _open(self, name: str, stored: StoredTopic) -> Topic:
+        return Topic(name, stored, self._catalog_of(name), self._index_of(name), self._sources)
+
+    # -- topics, messages and subscriptions --------------------------------------------------------
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """By name."""
+        return self._topics
+
+    def topic(self, name: str) -> Topic:
+        """A topic.
+
+        Raises:
+            UnknownName: there is none.
+        """
+        try:
+            return self._topics[name]
+        except KeyError:
+            raise UnknownName(f"there is no topic {name.partition('/')[2]!r}") from None
+
+    def create(self, request: Any, name: str, options: TopicOptions) -> None:
+        """Make a topic."""
+        storing = self._storing.created if self._storing else ()
+        known = [*self._topics, *self._created, *storing]
+        if name in known:
+            raise NameTaken(f"there is a topic {name.partition('/')[2]!r}")
+        topics = sum(_tenant(each) == _tenant(name) for each in known)
+        if topics >= self._quotas.topics_max:
+            raise OverQuota(f"the tenant has {topics:,} topics: no more")
+        self._created[name] = options
+        self._replies.append(Reply(request))
 
     def publish(self, request: Any, topic: str, message: Message) -> None:
-        """Store a message, and whom it is for."""
-        self._topic(topic)
+        """Store a message, and who gets it."""
+        self.topic(topic)
         self._published.setdefault(topic, []).append((request, message))
 
     def subscribe(self, request: Any, topic: str, subscription: Subscription) -> None:
-        """Add a subscription, for messages that are accepted after the answer, at the latest."""
-        found = self._topic(topic)
-        if subscription.id in found.numbers:
-            raise NameTaken(f"topic {topic!r} has a subscription {subscription.id!r}")
-        if len(found.numbers) >= self._subscriptions_max:
-            raise OverQuota(f"topic {topic!r} has {len(found.numbers):,} subscriptions: no more")
-        number = found.add(subscription)
-        self._added[topic, number] = subscription, found.last
-        self._replies.append(Reply(request, number, found.index.version))
+        """Add a subscription, for all messages that are accepted after the answer."""
+        found = self.topic(topic)
+        if self._subscriptions[_tenant(topic)] >= self._quotas.subscriptions_max:
+            most = self._quotas.subscriptions_max
+            raise OverQuota(f"the tenant has {most:,} subscriptions: no more")
+        number = found.subscribe(subscription)
+        self._subscriptions[_tenant(topic)] += 1
+        self._touched[topic] = None
+        self._replies.append(Reply(request, number, found.version))
 
-    def unsubscribe(self, request: Any, topic: str, subscription: str) -> None:
-        """Remove a subscription, and what was to be delivered to it."""
+    def replace(
+        self, request: Any, topic: str, subscription: Subscription, version: int | None = None
+    ) -> None:
+        """Change a subscription; with a version, only if the stored one has it."""
+        name = self._name(topic, subscription.id)
+        found = self._expect(name, version)
+        found.replace(name[1], subscription)
+        self._touched[topic] = None
+        self._replies.append(Reply(request, name[1], found.version))
+
+    def unsubscribe(
+        self, request: Any, topic: str, subscription: str, version: int | None = None
+    ) -> None:
+        """Remove a subscription, and what it has still to get."""
         name = self._name(topic, subscription)
-        self._topics[topic].remove(name[1])
-        self._removed.append(name)
-        self._replies.append(Reply(request, name[1], self._topics[topic].index.version))
+        found = self._expect(name, version)
+        found.remove(name[1])
+        self._subscriptions[_tenant(topic)] -= 1
+        self._touched[topic] = None
+        self._replies.append(Reply(request, name[1], found.version))
+
+    def _expect(self, name: Name, version: int | None) -> Topic:
+        found = self._topics[name[0]]
+        if version is not None and (known := found.version_of(name[1])) != version:
+            raise VersionConflict(f"the subscription has version {known or 'to come'}: read again")
+        return found
+
+    def forget(self, topic: str, number: int) -> None:
+        """Delete the messages up to a number; who has not got them gets a ``Gap``."""
+        found = self.topic(topic)
+        self._forgotten[topic] = found.forgotten = number
+        self._touched[topic] = None
+        for each, queue in found.queues.items():
+            queue.forget(number)
+            self._changed[topic, each] = None
+
+    # -- deliveries --------------------------------------------------------------------------------
 
     def take(
         self, topic: str, subscription: str, most: int, now: float, seconds: float
     ) -> Lease | None:
-        """What a subscriber is to get next: see ``DeliveryQueue.take``."""
+        """What a subscriber gets next: see ``DeliveryQueue.take``."""
         name = self._name(topic, subscription)
         lease = self._queue_of(name).take(most, now, seconds)
-        if lease is not None:
+        if lease is None:
+            self._topics[topic].drop_empty(name[1])
+        else:
             self._leased[name] = None
         return lease
+
+    def due(self, topic: str, subscription: str) -> float | None:
+        """See ``DeliveryQueue.due``."""
+        return self._queue_of(self._name(topic, subscription)).due()
+
+    def extend(self, topic: str, subscription: str, token: int, until: float) -> None:
+        """Let a lease end later."""
+        self._queue_of(self._name(topic, subscription)).extend(token, until)
 
     def acknowledge(
         self, request: Any, topic: str, subscription: str, token: int, number: int
@@ -320,56 +204,84 @@ class Broker:
     ) -> None:
         """Deliver a dead message again."""
         name = self._name(topic, subscription)
+        if failure.number <= self._topics[topic].forgotten:
+            raise UnknownName(f"message {failure.number} is deleted: it was kept for its time")
         self._queue_of(name).replay(failure, now)
         self._change(name, request)
 
+    def rewind(self, request: Any, topic: str, subscription: str, to: int) -> None:
+        """Deliver all messages beyond ``to`` again; a consumer says that it has no later one."""
+        name = self._name(topic, subscription)
+        self._queue_of(name)
+        self._topics[topic].rewind(name[1], to)
+        self._change(name, request)
+
     def expire(self, now: float) -> None:
-        """End leases whose time is over."""
+        """End the leases whose time is over."""
         leased, self._leased = self._leased, {}
         for topic, number in leased:
-            queue = self._topics[topic].queues.get(number)  # None: it was removed
+            queue = self._topics[topic].queues.get(number)  # None: it was removed, or is empty
             if queue is not None and queue.expire(now):
                 self._changed[topic, number] = None
             if queue is not None and queue.is_leased:
                 self._leased[topic, number] = None
 
-    def _change(self, name: _Name, request: Any) -> None:
+    def _change(self, name: Name, request: Any) -> None:
         self._changed[name] = None
         self._replies.append(Reply(request))
 
-    def _topic(self, name: str) -> _Topic:
-        try:
-            return self._topics[name]
-        except KeyError:
-            raise UnknownName(f"there is no topic {name!r}") from None
+    def _name(self, topic: str, subscription: str) -> Name:
+        return topic, self.topic(topic).find(subscription)
 
-    def _name(self, topic: str, subscription: str) -> _Name:
-        try:
-            return topic, self._topic(topic).numbers[subscription]
-        except KeyError:
-            raise UnknownName(f"topic {topic!r} has no subscription {subscription!r}") from None
-
-    def _queue_of(self, name: _Name) -> DeliveryQueue:
-        return self._topics[name[0]].queue(name[1])
+    def _queue_of(self, name: Name) -> DeliveryQueue:
+        found = self._topics[name[0]].queue(name[1])
+        if found is None:
+            raise UnknownName("the subscription is not stored yet: wait for the answer")
+        return found
 
     # -- transactions ------------------------------------------------------------------------------
 
     def begin(self, now: float) -> Transaction | None:
-        """The next transaction; None if there is nothing to store, or one is on its way."""
-        if self._stored_now is not None:
+        """The next transaction; None if there is nothing to store, or one is being stored."""
+        if self._storing is not None:
             return None
         published, self._published = self._published, {}
+        received: dict[str, int] = {name: self._topics[name].last for name in published}
         every = {topic: self._numbered(topic, each, now) for topic, each in published.items()}
         messages = {topic: each for topic, each in every.items() if each}
-        changes = {}
+        changes = self._changes()
+        touched = dict.fromkeys([*messages, *self._touched, *(name for name, _ in changes)])
+        received = {name: self._topics[name].last for name in touched} | received
+        put: dict[Name, tuple[Subscription, int]] = {}
+        removed: dict[Name, int] = {}
+        for name in touched:
+            topic = self._topics[name]
+            pending = topic.begin()
+            put |= {(name, number): each for number, each in pending.put.items()}
+            removed |= {(name, number): each for number, each in pending.removed.items()}
+        counters = {
+            name: self._topics[name].counters(self._topics[name].settled(received[name]))
+            for name in touched
+        }
+        transaction = Transaction(
+            self._created, messages, put, removed, changes, self._forgotten, counters, self._replies
+        )
+        self._created, self._touched, self._replies, self._forgotten = {}, {}, [], {}
+        if any(transaction):
+            self._storing = transaction
+        return self._storing
+
+    def _changes(self) -> dict[Name, Changes]:
+        found: dict[Name, Changes] = {}
+        for name, each in self._topics.items():
+            while each.dropped:
+                self._changed[name, each.dropped.pop()] = None
         for topic, number in self._changed:
             queue = self._topics[topic].queues.get(number)  # None: it was removed
-            if queue is not None and (found := queue.changes()) is not None:
-                changes[topic, number] = found
-        transaction = Transaction(messages, self._added, self._removed, changes, self._replies)
-        self._added, self._removed, self._changed, self._replies = {}, [], {}, []
-        self._stored_now = transaction if any(transaction) else None
-        return self._stored_now
+            if queue is not None and (changes := queue.changes()) is not None:
+                found[topic, number] = changes
+        self._changed = {}
+        return found
 
     def _numbered(
         self, name: str, published: Sequence[tuple[Any, Message]], now: float
@@ -380,17 +292,14 @@ class Broker:
         for request, message in published:
             try:
                 number = topic.key_of(message)
-            except KeyConflict as error:
+            except BrokerError as error:
                 self._replies.append(Reply(request, error=error))
                 continue
             if number is None:
                 fresh.append((request, message))
-                topic.enter(message, 0)
-            elif number:
-                self._replies.append(Reply(request, number))
+                topic.enter(message)
             else:
-                conflict = KeyConflict("a request with this idempotency key is being followed")
-                self._replies.append(Reply(request, error=conflict))
+                self._replies.append(Reply(request, number))
         every = topic.index.match([message for _, message in fresh])
         for (request, message), matched in zip(fresh, every, strict=True):
             if isinstance(matched, TamisError):
@@ -398,21 +307,28 @@ class Broker:
                 self._replies.append(Reply(request, error=matched))
                 continue
             topic.last += 1
-            topic.enter(message, topic.last)
-            found.append(StoredMessage(topic.last, now, message, matched))
-            self._replies.append(Reply(request, topic.last, matched.version))
+            which = Matched(topic.indexed, matched)
+            found.append(StoredMessage(topic.last, now, message, which))
+            self._replies.append(Reply(request, topic.last, topic.indexed, len(matched)))
         return found
 
     def committed(self) -> list[Reply]:
-        """The transaction is stored: its messages are delivered from now on."""
-        transaction = self._stored_now
-        assert transaction is not None, "no transaction is on its way"
-        self._stored_now = None
-        for name, messages in transaction.messages.items():
-            topic = self._topics[name]
-            for message in messages:
-                for number in message.matched.subscriptions:
-                    # It may have been removed meanwhile.
-                    if number in topic.subscriptions and topic.queue(number).add(message.number):
-                        self._changed[name, number] = None
+        """The transaction is stored: its messages are delivered from now on.
+
+        ``received`` names the queues that received messages.
+        """
+        transaction, self._storing = self._storing, None
+        assert transaction is not None, "no transaction is being stored"
+        for name in transaction.created:
+            self._topics[name] = self._open(name, StoredTopic())
+        self.received = []
+        for name in transaction.counters:
+            received = self._topics[name].committed(transaction.messages.get(name, []))
+            self.received += [(name, number) for number in received]
+        for name, number in transaction.changes:
+            self._topics[name].drop_empty(number)
         return transaction.replies
+
+
+def _tenant(topic: str) -> str:
+    return topic.partition("/")[0]

@@ -7,7 +7,7 @@ and store what ``changes`` hands out.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tamis.core.errors import TamisError
@@ -96,11 +96,19 @@ class Failure(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Messages that were dropped, since the subscriber had too many to get."""
+    """Messages that were dropped before they were delivered.
+
+    Attributes:
+        first, last: the numbers of the first and the last of them.
+        messages: how many there are.
+        reason: ``"backlog"``: the subscriber had too many to get; ``"retention"``: they were too
+            old, or the topic too large.
+    """
 
     first: int
     last: int
     messages: int
+    reason: str = "backlog"
 
 
 class Changes(NamedTuple):
@@ -128,12 +136,14 @@ class DeliveryQueue:
 
     Args:
         draw: a number from 0 to 1, for the delay of an attempt.
-        cursor, failures: as ``changes`` said; dead messages are left out.
-        known: the last number that the topic had when the queue was made: messages up to it may
+        next_token: the token of a new lease; each is larger than all before, also than those of
+            earlier processes.
+        cursor, failures: as ``changes`` said; dead messages up to the cursor may be left out.
+        known: the last number that the topic had when the process started: messages up to it may
             have been delivered before.
-        epoch: of the process; later ones have larger ones.
 
-    >>> queue = DeliveryQueue(QueueOptions(), lambda: 1.0)
+    >>> from itertools import count
+    >>> queue = DeliveryQueue(QueueOptions(), lambda: 1.0, count(1).__next__)
     >>> queue.add(3), queue.add(7)
     (False, False)
     >>> lease = queue.take(10, now=0.0, seconds=30.0)
@@ -152,15 +162,16 @@ class DeliveryQueue:
         self,
         options: QueueOptions,
         draw: Callable[[], float],
+        next_token: Callable[[], int],
         *,
         cursor: int = 0,
         failures: Iterable[Failure] = (),
         known: int = 0,
-        epoch: int = 0,
     ) -> None:
-        self.options, self._draw, self._known = options, draw, known
-        self._last = self._cursor = cursor
-        self._token = epoch << 32
+        self.options, self._draw, self._next_token, self._known = options, draw, next_token, known
+        self.last = self.cursor = cursor
+        self._is_rewound = False
+        self._forgotten = 0
         self._waiting: list[int] = []  # a heap of those without a failure
         self._failures: dict[int, Failure] = {}
         self._again: list[tuple[float, int]] = []  # a heap of the others: see _try_again
@@ -168,26 +179,44 @@ class DeliveryQueue:
         self._tried: set[int] = set()  # which were on lease, of all that are to be delivered
         self._changed: dict[int, Failure | None] = {}
         self._gaps: list[Gap] = []
+        self._dead: set[int] = set()  # those beyond the cursor, as they were stored
         for failure in failures:
-            self._try_again(failure)
+            if failure.due is None:
+                self._dead.add(failure.number)
+            else:
+                self._try_again(failure)
+
+    def configure(self, options: QueueOptions) -> None:
+        """Deliver in another way from now on."""
+        self.options, self._again = options, []
+        on_lease = {number for held in self._leases.values() for number in held.deliveries}
+        for number in self._failures.keys() - on_lease:
+            self._try_again(self._failures[number])
 
     @property
     def is_leased(self) -> bool:
-        """Whether somebody has messages."""
+        """Whether a consumer has messages."""
         return bool(self._leases)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no message is to be delivered, and everything is stored."""
+        is_stored = not (self._changed or self._gaps or self._is_rewound)
+        is_over = not (self._waiting or self._failures or self._leases)
+        return is_stored and is_over and self.cursor >= self.last
 
     @property
     def _on_lease(self) -> int:
         return sum(len(held.deliveries) for held in self._leases.values())
 
     def add(self, number: int) -> bool:
-        """A message is to be delivered, numbers ascend; whether others were dropped for it.
+        """Add a message, numbers ascend; return whether others were dropped for it.
 
-        One that has a failure is to be delivered already.
+        A message that has a failure is not added: it has its next attempt, or is dead.
         """
-        if number in self._failures:
+        self.last = max(self.last, number)  # one that failed may be later
+        if number in self._failures or number in self._dead:
             return False
-        self._last = max(self._last, number)  # one that failed may be later
         heapq.heappush(self._waiting, number)
         is_full = len(self._waiting) > self.options.backlog_max
         if is_full:
@@ -221,9 +250,25 @@ class DeliveryQueue:
         if not deliveries:
             return None
         self._tried.update(each.number for each in deliveries)
-        self._token += 1
-        self._leases[self._token] = _Held(now + seconds, deliveries)
-        return Lease(self._token, now + seconds, tuple(deliveries))
+        token = self._next_token()
+        self._leases[token] = _Held(now + seconds, deliveries)
+        return Lease(token, now + seconds, tuple(deliveries))
+
+    def due(self) -> float | None:
+        """The earliest time at which ``take`` returns a lease; None: not without another change."""
+        if self._leases and (self.options.is_ordered or self._on_lease >= self.options.window):
+            return None
+        again = self._again[0][1] if self._again else None
+        if self._waiting and (again is None or not self.options.is_ordered):
+            return 0.0
+        if again is None:
+            return None
+        return 0.0 if self._waiting and self._waiting[0] < again else self._due(again)
+
+    def extend(self, token: int, until: float) -> None:
+        """Let a lease end later."""
+        held = self._held(token)
+        held.until = max(held.until, until)
 
     def _next(self, now: float) -> int | None:
         """Take the next message out of those that may be delivered."""
@@ -248,11 +293,15 @@ class DeliveryQueue:
         is_ordered = self.options.is_ordered
         for each in [each for each in held.deliveries if is_ordered and each < number] + [number]:
             del held.deliveries[each]
-            self._tried.discard(each)
-            if self._failures.pop(each, None):
-                self._changed[each] = None
+            self._settle(each)
         if not held.deliveries:
             del self._leases[token]
+
+    def _settle(self, number: int) -> None:
+        """A message is acknowledged or dropped."""
+        self._tried.discard(number)
+        if self._failures.pop(number, None):
+            self._changed[number] = None
 
     def fail(self, token: int, number: int, reason: str, now: float) -> None:
         """An attempt failed. If messages are ordered, this ends the lease."""
@@ -284,6 +333,9 @@ class DeliveryQueue:
 
     def _fail(self, delivery: Delivery, reason: str, now: float) -> None:
         number, attempts = delivery.number, delivery.attempt
+        if number <= self._forgotten:
+            self._settle(number)  # it is in a gap
+            return
         is_dead = attempts >= self.options.attempts_max
         due = None if is_dead else now + self.options.delay(attempts, self._draw())
         failure = self._changed[number] = Failure(number, attempts, due, reason)
@@ -295,7 +347,7 @@ class DeliveryQueue:
 
     def _try_again(self, failure: Failure) -> None:
         self._failures[failure.number] = failure
-        self._last = max(self._last, failure.number)
+        self.last = max(self.last, failure.number)
         due = self._due(failure.number)
         key = float(failure.number) if self.options.is_ordered else due
         heapq.heappush(self._again, (key, failure.number))
@@ -305,32 +357,70 @@ class DeliveryQueue:
         for number in held.deliveries:
             if number in self._failures:
                 self._try_again(self._failures[number])
-            else:
+            elif number > self._forgotten:
                 heapq.heappush(self._waiting, number)
         held.deliveries.clear()
 
     def replay(self, failure: Failure, now: float) -> None:
         """Deliver a dead message again, from its first attempt on; once, if asked twice."""
-        if failure.number in self._failures:
+        on_lease = {number for held in self._leases.values() for number in held.deliveries}
+        if failure.number in self._failures.keys() | on_lease | set(self._waiting):
             return
+        self._dead.discard(failure.number)
         self._changed[failure.number] = again = failure._replace(attempts=0, due=now)
         self._tried.add(failure.number)
         self._try_again(again)
+
+    def rewind(self, numbers: Sequence[int]) -> None:
+        """Deliver messages once more, and end all leases: their consumer has gone.
+
+        Args:
+            numbers: messages that are not dead, ascending.
+        """
+        for held in self._leases.values():
+            self._give_back(held)
+        self._leases.clear()
+        dead = {number for number, each in self._changed.items() if each and each.due is None}
+        known = self._failures.keys() | self._dead | dead | set(self._waiting)
+        fresh = [number for number in numbers if number > self._forgotten and number not in known]
+        if fresh:
+            self._tried.update(fresh)
+            self._waiting = sorted([*fresh, *self._waiting])
+            self.cursor, self._is_rewound = min(self.cursor, fresh[0] - 1), True
+
+    def forget(self, number: int) -> None:
+        """The bodies of all messages up to a number are deleted: they cannot be delivered."""
+        self._forgotten = number
+        waiting = {each for each in self._waiting if each <= number}
+        failed = {each for each in self._failures if each <= number}
+        on_lease = {each for held in self._leases.values() for each in held.deliveries}
+        for each in waiting | failed:
+            self._settle(each)
+        self._waiting = sorted(each for each in self._waiting if each > number)
+        self._again = [entry for entry in self._again if entry[1] in self._failures]
+        heapq.heapify(self._again)
+        # A message on lease may still be acknowledged; if the process ends before, it is lost.
+        if gone := sorted(waiting | failed | {each for each in on_lease if each <= number}):
+            self._gaps.append(Gap(gone[0], gone[-1], len(gone), "retention"))
 
     # -- what is stored ----------------------------------------------------------------------------
 
     def changes(self) -> Changes | None:
         """What changed since this was called last; None if nothing did."""
-        cursor = max(self._cursor, self._first_open() - 1)
-        if cursor == self._cursor and not self._changed and not self._gaps:
+        first = self.first_open()
+        cursor = max(self.cursor, self.last if first is None else first - 1)
+        is_same = cursor == self.cursor and not self._is_rewound
+        if is_same and not self._changed and not self._gaps:
             return None
         found = Changes(cursor, self._changed, self._gaps)
-        self._cursor, self._changed, self._gaps = cursor, {}, []
+        self.cursor, self._changed, self._gaps, self._is_rewound = cursor, {}, [], False
+        self._dead = {number for number in self._dead if number > cursor}
         return found
 
-    def _first_open(self) -> int:
+    def first_open(self) -> int | None:
         """The first message that is to be delivered and has no failure."""
         on_lease = (number for held in self._leases.values() for number in held.deliveries)
         first = min((number for number in on_lease if number not in self._failures), default=None)
-        waiting = self._waiting[0] if self._waiting else self._last + 1
-        return waiting if first is None else min(first, waiting)
+        if not self._waiting:
+            return first
+        return self._waiting[0] if first is None else min(first, self._waiting[0])

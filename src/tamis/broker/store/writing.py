@@ -1,0 +1,180 @@
+"""``Store``: what a broker has to keep, in a database. Transactions are stored whole, or not."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import numpy as np
+
+from tamis.broker.core.model import Name, StoredMessage, TopicOptions, Transaction
+from tamis.broker.core.queue import Changes
+from tamis.broker.store.queries import Queries, Token, options_of, place_of
+
+
+class Store(Queries):
+    """A database that one broker writes to: :mod:`.sqlite` and :mod:`.postgres`.
+
+    Attributes:
+        epoch: how often a broker was made of the store.
+    """
+
+    epoch: int
+
+    @abstractmethod
+    def _many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        """Run a statement for each row."""
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[None]:
+        """Commit what is done inside, or nothing. Errors become a ``StoreError``."""
+
+    @abstractmethod
+    def reader(self) -> Queries:
+        """Another connection, which reads while this one writes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    def _run(self, statement: str, *values: object) -> None:
+        self._many(statement, [values])
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        sizes = dict(self._sizes)
+        try:
+            with self._transaction():
+                yield
+        except BaseException:
+            self._sizes = sizes
+            raise
+
+    _sizes: dict[int, int]
+    """By topic: of all bodies that were ever stored."""
+
+    def _size(self, topic: int) -> int:
+        if topic not in self._sizes:
+            found = self._one(
+                "SELECT size FROM messages WHERE place > ? AND place < ? "
+                "ORDER BY place DESC LIMIT 1",
+                place_of(topic, 0), place_of(topic + 1, 0),
+            )  # fmt: skip
+            self._sizes[topic] = found[0] if found else 0
+        return self._sizes[topic]
+
+    def write(self, transaction: Transaction) -> None:
+        """Store a transaction, whole or not at all.
+
+        Raises:
+            StoreError: nobody knows whether it is stored: the broker has to start again.
+        """
+        with self._changing():
+            for name, options in transaction.created.items():
+                self._create(name, options)
+            for name, number in transaction.forgotten.items():
+                self._forget(self._topic(name), number)
+            for name, messages in transaction.messages.items():
+                self._write_messages(self._topic(name), messages)
+            self._remove(transaction.removed)  # first: the id of one may be used again
+            self._put(transaction)
+            self._write_changes(transaction.changes)
+            self._many(
+                "UPDATE topics SET last = ?, last_subscription = ?, version = ?, settled = ? "
+                "WHERE topic = ?",
+                [(*each, self._topic(name)) for name, each in transaction.counters.items()],
+            )
+
+    def _create(self, name: str, options: TopicOptions) -> None:
+        self._run(
+            "INSERT INTO topics (topic, name, options) "
+            "SELECT coalesce(max(topic), 0) + 1, ?, ? FROM topics",
+            name, json.dumps(options._asdict()),
+        )  # fmt: skip
+
+    def _forget(self, topic: int, number: int) -> None:
+        first, last = place_of(topic, 0), place_of(topic, number)
+        self._run("DELETE FROM messages WHERE place > ? AND place <= ?", first, last)
+        self._run("DELETE FROM failures WHERE topic = ? AND message <= ?", topic, number)
+
+    def _write_messages(self, topic: int, messages: list[StoredMessage]) -> None:
+        rows, keys, size = [], [], self._size(topic)
+        for number, accepted, message, matched in messages:
+            size += len(message.body)
+            numbers = np.asarray(matched.subscriptions, np.int32).tobytes()
+            head = place_of(topic, number), accepted, size, message.id, message.content_type
+            rows.append((*head, matched.version, numbers, message.body))
+            if message.key is not None:
+                keys.append((*message.key, accepted, topic, number))
+        self._sizes[topic] = size
+        self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._many("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?)", keys)
+
+    def _put(self, transaction: Transaction) -> None:
+        rows = []
+        for (name, number), (subscription, version) in transaction.put.items():
+            cursor = transaction.counters[name].last
+            of = self._topic(name), number, version, cursor
+            text = subscription.id, subscription.language, subscription.expression
+            rows.append((*of, *text, options_of(subscription)))
+        self._many(
+            "INSERT INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (topic, subscription) DO UPDATE SET version = excluded.version, "
+            "language = excluded.language, expression = excluded.expression, "
+            "options = excluded.options",
+            rows,
+        )
+
+    def _remove(self, removed: dict[Name, int]) -> None:
+        rows = [(self._topic(name), number) for name, number in removed]
+        for table in ("subscriptions", "failures", "gaps"):
+            self._many(f"DELETE FROM {table} WHERE topic = ? AND subscription = ?", rows)
+        versions = [(topic, version, number) for (topic, number), version
+                    in zip(rows, removed.values(), strict=True)]  # fmt: skip
+        self._many("INSERT INTO removals VALUES (?, ?, ?)", versions)
+
+    def _write_changes(self, changes: dict[Name, Changes]) -> None:
+        cursors, over, failures, gaps = [], [], [], []
+        for (name, number), (cursor, failed, dropped) in changes.items():
+            of = self._topic(name), number
+            cursors.append((cursor, *of))
+            over += [(*of, message) for message, failure in failed.items() if failure is None]
+            failures += [(*of, *failure) for failure in failed.values() if failure is not None]
+            gaps += [(*of, *gap) for gap in dropped]
+        own = "topic = ? AND subscription = ?"
+        self._many(f"UPDATE subscriptions SET cursor = ? WHERE {own}", cursors)
+        self._many(f"DELETE FROM failures WHERE {own} AND message = ?", over)
+        self._many(
+            "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (topic, subscription, message) DO UPDATE SET "
+            "attempts = excluded.attempts, due = excluded.due, reason = excluded.reason",
+            failures,
+        )
+        self._many("INSERT INTO gaps VALUES (?, ?, ?, ?, ?, ?)", gaps)
+
+    # -- what is not part of a transaction ---------------------------------------------------------
+
+    def set_indexed(self, name: str, version: int) -> None:
+        """The folder of a topic's index durably has all changes up to a version."""
+        topic = self._topic(name)
+        with self._changing():
+            self._run("UPDATE topics SET indexed = ? WHERE topic = ?", version, topic)
+            self._run("DELETE FROM removals WHERE topic = ? AND version <= ?", topic, version)
+
+    def expire_keys(self, before: float) -> None:
+        """Delete the idempotency keys of messages that were accepted before a time."""
+        with self._changing():
+            self._run("DELETE FROM keys WHERE accepted < ?", before)
+
+    def add_token(self, token: Token) -> None:
+        """Store a token."""
+        with self._changing():
+            row = token._replace(rights=" ".join(sorted(token.rights)))  # type: ignore[arg-type]
+            self._run("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?)", *row)
+
+    def remove_token(self, id: str) -> None:
+        """Delete a token, if there is one of this id."""
+        with self._changing():
+            self._run("DELETE FROM tokens WHERE id = ?", id)
