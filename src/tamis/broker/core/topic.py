@@ -74,6 +74,7 @@ class Topic:
         self.version = self.indexed = self._storing_version = stored.version
         self.count, self.forgotten = stored.subscriptions, 0
         self.queues: dict[int, DeliveryQueue] = {}
+        self.subscriptions: dict[int, Subscription] = {}  # those that have a queue
         self.pending, self.storing = _nothing(), _nothing()
         self._keys: dict[tuple[str, str], tuple[bytes, int]] = {}  # of messages not stored yet
         self._open: list[tuple[int, int]] = []  # a heap: of a queue, a message at most as late
@@ -133,7 +134,7 @@ class Topic:
         new = self.pending.put.pop(number, None)
         if new is None or self.pending.numbers.pop(new[0].id, None) is None:
             self.pending.removed[number] = self.version
-        self.queues.pop(number, None)
+        self._drop(number)
 
     def version_of(self, number: int) -> int:
         """The version of the index that a stored subscription is from; 0 while it is changed."""
@@ -151,9 +152,9 @@ class Topic:
         stored = self.catalog.get(number)
         if stored is None:
             return None
-        options = stored.subscription.options
+        self.subscriptions[number] = stored.subscription
         found = self.queues[number] = DeliveryQueue(
-            options, *self._sources,
+            stored.subscription.options, *self._sources,
             cursor=stored.cursor, failures=stored.failures, known=self._known,
         )  # fmt: skip
         found.forget(self.forgotten)
@@ -185,7 +186,11 @@ class Topic:
         """Where there are many queues, forget that of a subscription that has got everything."""
         queue = self.queues.get(number)
         if queue is not None and len(self.queues) > _QUEUES_KEPT and queue.is_empty:
-            del self.queues[number]
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        self.queues.pop(number, None)
+        self.subscriptions.pop(number, None)
 
     def settled(self, last: int) -> int:
         """The last message before which, and with which, everything is delivered or failed.
@@ -258,6 +263,7 @@ class Topic:
             put = {number: each for number, (each, _) in self.storing.put.items()}
             self.index.change(put, list(self.storing.removed))
             for number in put.keys() & self.queues.keys():
+                self.subscriptions[number] = put[number]
                 self.queues[number].configure(put[number].options)
         self.indexed = self._storing_version
         self.storing = _nothing()

@@ -135,14 +135,24 @@ class Queries(ABC):
         last, last_subscription, version, settled = self._one(
             "SELECT last, last_subscription, version, settled FROM topics WHERE topic = ?", topic
         )
-        (count,) = self._one("SELECT count(*) FROM subscriptions WHERE topic = ?", topic)
         failing = self._rows(
             "SELECT DISTINCT subscription FROM failures WHERE topic = ? AND due IS NOT NULL", topic
         )
         return StoredTopic(
-            last, last_subscription, version, settled, count, [number for (number,) in failing],
+            last,
+            last_subscription,
+            version,
+            settled,
+            self.count(name),
+            [number for (number,) in failing],
             self._matches(topic, settled, last),
-        )  # fmt: skip
+        )
+
+    def count(self, name: str) -> int:
+        """How many subscriptions a topic has."""
+        topic = self._topic(name)
+        (count,) = self._one("SELECT count(*) FROM subscriptions WHERE topic = ?", topic)
+        return int(count)
 
     def topics(self) -> dict[str, TopicOptions]:
         """All topics."""

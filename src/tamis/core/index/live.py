@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 from abc import ABC, abstractmethod
@@ -145,6 +146,18 @@ class LiveSet(ABC, Generic[E, C, S]):
             self._change(given, may_replace=False, durable=durable)
         except BadSubscriptions as several:
             raise several.errors[0] from None
+
+    def check(self, expression: Any) -> None:
+        """See that a subscription with an expression could be added.
+
+        Raises:
+            SubscriptionError: the expression cannot be used.
+            EngineRefused: the engine that was named cannot run it.
+        """
+        if self._parsed(0, expression) is None:
+            _, errors = self._read({0: expression})
+            for error in errors:
+                raise dataclasses.replace(error, id=None)
 
     def add_many(self, subscriptions: Any, *, durable: bool = False) -> None:
         """Add subscriptions, all of them or none; they are given as when the set is made.

@@ -1,0 +1,216 @@
+"""``TopicIndex``: the subscriptions of a topic as live sets, kept in a folder.
+
+XML is matched by XPath and FLWR, JSON by event filters. The ids of the live sets are the numbers of
+the subscriptions. The store has every change first: the folder only saves compiling all of them at
+a start. So a change of the folder is not synced, and changes that it lost are made again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tamis.broker.core.model import Language, Message, Subscription, TopicOptions
+from tamis.broker.core.queue import BrokerError
+from tamis.broker.store.queries import Change, Queries
+from tamis.core.errors import (
+    EventError,
+    MalformedEvent,
+    StoreError,
+    TamisError,
+    UnknownSubscription,
+)
+from tamis.core.index.durable import DurableSet
+from tamis.events.live import EventMatcher
+from tamis.matching.live import Matcher
+from tamis.transform.transformer import Transformer
+
+log = logging.getLogger("tamis.broker")
+
+_LANGUAGES: tuple[Language, ...] = "xpath", "flwr", "events"
+
+
+class UnsupportedContent(BrokerError):  # noqa: N818 - says what the message is
+    """A message is neither XML nor JSON."""
+
+    code = "broker-content-type"
+
+
+class TopicIndex:
+    """A :class:`tamis.broker.core.model.Index`.
+
+    Args:
+        folder: of the topic. A set is opened, or made, when it is needed.
+    """
+
+    def __init__(self, folder: Path, options: TopicOptions) -> None:
+        self._folder, self._namespaces = folder, dict(options.namespaces)
+        self._sets: dict[Language, DurableSet[Any, Any, Any]] = {}
+        self.is_new = not folder.exists()
+        for language in _LANGUAGES:
+            if (folder / language).exists():
+                self._open(language)
+
+    def _open(self, language: Language) -> Any:
+        found = self._sets.get(language)
+        if found is not None:
+            return found
+        path = self._folder / language
+        path.parent.mkdir(parents=True, exist_ok=True)
+        match language:
+            case "xpath":
+                found = Matcher.open(path, namespaces=self._namespaces)
+            case "flwr":
+                found = Transformer.open(path, namespaces=self._namespaces)
+            case "events":
+                found = EventMatcher.open(path)
+        self._sets[language] = found
+        return found
+
+    def restore(self, changes: Iterable[Change]) -> None:
+        """Make changes that the folder may have lost; a change may be there already."""
+        put: dict[int, Subscription] = {}
+        gone: list[int] = []
+        for _, number, subscription in changes:
+            if subscription is None:
+                gone.append(number)
+            else:
+                put[number] = subscription
+            if len(put) >= 100_000:
+                self.change(put, ())
+                put = {}
+        self.change(put, gone)
+
+    def close(self) -> None:
+        """Close the folder."""
+        for each in self._sets.values():
+            each.close()
+
+    def flush(self) -> None:
+        """Have all changes so far on the disk."""
+        for each in self._sets.values():
+            each.flush()
+
+    # -- subscriptions -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return sum(each.stats().subscriptions for each in self._sets.values())
+
+    def check(self, subscription: Subscription) -> None:
+        """See :class:`tamis.broker.core.model.Index`."""
+        self._open(subscription.language).check(subscription.expression)
+
+    def change(self, put: Mapping[int, Subscription], gone: Sequence[int]) -> None:
+        """See :class:`tamis.broker.core.model.Index`."""
+        new: dict[Language, dict[int, str]] = {}
+        for number, each in put.items():
+            new.setdefault(each.language, {})[number] = each.expression
+        for language, live in self._sets.items():
+            others = (number for number, each in put.items() if each.language != language)
+            for number in (*gone, *(others if len(self._sets) > 1 else ())):
+                with suppress(UnknownSubscription):
+                    live.remove(number)
+        for language, expressions in new.items():
+            self._open(language).update(expressions)
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def match(self, messages: Sequence[Message]) -> list[list[int] | TamisError]:
+        """See :class:`tamis.broker.core.model.Index`."""
+        found: list[list[int] | TamisError] = [[] for _ in messages]
+        for places, answers in (
+            self._answers(messages, "xml", self._match_xml),
+            self._answers(messages, "json", self._match_json),
+        ):
+            for place, answer in zip(places, answers, strict=True):
+                found[place] = answer
+        for place, message in enumerate(messages):
+            if kind_of(message.content_type) is None:
+                found[place] = UnsupportedContent(
+                    f"the content type {message.content_type!r} is neither XML nor JSON"
+                )
+        return found
+
+    def _answers(self, messages: Sequence[Message], kind: str, match: Any) -> Any:
+        places = [n for n, each in enumerate(messages) if kind_of(each.content_type) == kind]
+        return places, match([messages[place].body for place in places]) if places else []
+
+    def _match_xml(self, bodies: list[bytes]) -> list[list[int] | TamisError]:
+        answers: list[Any] = [
+            match.error or list(match) for match in self._open("xpath").match_many(bodies)
+        ]
+        if "flwr" in self._sets:
+            for place, made in enumerate(self._open("flwr").transform_many(bodies)):
+                if made.error is None and isinstance(answers[place], list):
+                    answers[place] = sorted({*answers[place], *made.subscriptions})
+                elif isinstance(answers[place], list):
+                    answers[place] = made.error
+        return answers
+
+    def _match_json(self, bodies: list[bytes]) -> list[list[int] | TamisError]:
+        lines = [_line(body) for body in bodies]
+        found = self._open("events").match_ndjson(b"\n".join(line for line in lines if line))
+        answers: list[Any] = []
+        for line in lines:
+            match = next(found) if line else None
+            if match is None:
+                answers.append(MalformedEvent("the message is empty"))
+            elif isinstance(match.error, EventError):
+                answers.append(dataclasses.replace(match.error, line=None))
+            else:
+                answers.append(match.error or list(match))
+        return answers
+
+
+def _line(body: bytes) -> bytes:
+    """A JSON document as one line; a line break within a string, which is an error, stays one."""
+    line = body.strip()
+    if b"\n" in line or b"\r" in line:
+        import orjson  # noqa: PLC0415 - few events have several lines
+
+        with suppress(orjson.JSONDecodeError):
+            line = orjson.dumps(orjson.loads(line))
+        line = line.replace(b"\n", b"\x01").replace(b"\r", b"\x01")
+    return line
+
+
+def kind_of(content_type: str) -> str | None:
+    """Whether a content type is of ``"xml"`` or ``"json"``; None: of neither.
+
+    >>> [kind_of(it) for it in ("text/xml; charset=utf-8", "application/soap+xml", "text/csv")]
+    ['xml', 'xml', None]
+    """
+    kind = content_type.partition(";")[0].strip().lower().rpartition("/")[2]
+    for suffix in ("xml", "json"):
+        if kind == suffix or kind.endswith(f"+{suffix}"):
+            return suffix
+    return None
+
+
+def open_index(folder: Path, options: TopicOptions, store: Queries, topic: str) -> TopicIndex:
+    """The index of a topic, with all changes that the store has.
+
+    A folder that is damaged, or incomplete, is put aside, and another one made.
+    """
+    count = store.count(topic)
+    try:
+        index = TopicIndex(folder, options)
+        index.restore(store.changes(topic, is_whole=index.is_new))
+        if len(index) == count:
+            return index
+        message = f"it has {len(index):,} subscriptions and not {count:,}"
+        index.close()
+    except StoreError as error:
+        message = str(error)
+    aside = folder.with_name(f"{folder.name}.damaged")
+    log.warning("%s: %s: the index is made again, and the folder is now %s", folder, message, aside)
+    shutil.rmtree(aside, ignore_errors=True)
+    folder.rename(aside)
+    index = TopicIndex(folder, options)
+    index.restore(store.changes(topic, is_whole=True))
+    return index
