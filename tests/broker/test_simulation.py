@@ -294,9 +294,9 @@ def a_replaced_subscription_loses_its_messages(patch: Patch) -> None:
 def nothing_is_ever_dead(patch: Patch) -> None:
     fail = DeliveryQueue._fail
 
-    def failed(self: DeliveryQueue, delivery: Any, reason: str, now: float) -> None:
+    def failed(self: DeliveryQueue, delivery: Any, *others: Any) -> None:
         self.options = self.options._replace(attempts_max=10)
-        fail(self, delivery, reason, now)
+        fail(self, delivery, *others)
 
     patch.setattr(DeliveryQueue, "_fail", failed)
 
@@ -305,8 +305,8 @@ def nothing_is_ever_dead(patch: Patch) -> None:
 def a_dead_message_is_dropped_without_a_word(patch: Patch) -> None:
     fail = DeliveryQueue._fail
 
-    def failed(self: DeliveryQueue, delivery: Any, reason: str, now: float) -> None:
-        fail(self, delivery, reason, now)
+    def failed(self: DeliveryQueue, delivery: Any, *others: Any) -> None:
+        fail(self, delivery, *others)
         changed = self._changed[delivery.number]
         if isinstance(changed, Failure) and changed.due is None:
             self._changed[delivery.number] = None

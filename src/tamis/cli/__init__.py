@@ -45,6 +45,7 @@ app = Commands(
         "check": "Check subscriptions for errors.",
         "select": "Print the nodes that an expression selects, or its value.",
         "explain": "Explain an expression, or its answer to a document.",
+        "serve": "Serve a broker over HTTP.",
         "run": "Match files against subscriptions on Spark.",
         "schema": "Show the structure that a DTD permits.",
         "hardware": "Generate circuits from subscriptions, and simulate them.",
@@ -52,7 +53,7 @@ app = Commands(
         "completion": "Print a completion script for a shell.",
     },
     package=__name__,
-    modules={"compile": "match", "schema": "explain", "completion": "options"},
+    modules={"serve": "broker", "compile": "match", "schema": "explain", "completion": "options"},
     help="""Matches XML documents and events against standing subscriptions.
 
     Prints results on standard output, one JSON object per line, and messages on standard error.

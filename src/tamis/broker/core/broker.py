@@ -73,7 +73,7 @@ class Broker:
         self._leased: dict[Name, None] = {}
         self._replies: list[Reply] = []
         self._storing: Transaction | None = None
-        self.received: list[Name] = []
+        self._ready: list[Name] = []
 
     def _open(self, name: str, stored: StoredTopic) -> Topic:
         return Topic(name, stored, self._catalog_of(name), self._index_of(name), self._sources)
@@ -182,6 +182,12 @@ class Broker:
         """Let a lease end later."""
         self._queue_of(self._name(topic, subscription)).extend(token, until)
 
+    def release(self, topic: str, subscription: str, token: int) -> None:
+        """End a lease whose consumer has gone."""
+        name = self._name(topic, subscription)
+        self._queue_of(name).release(token)
+        self._ready.append(name)
+
     def acknowledge(
         self, request: Any, topic: str, subscription: str, token: int, number: int
     ) -> None:
@@ -192,11 +198,11 @@ class Broker:
 
     def fail(
         self, request: Any, topic: str, subscription: str, token: int, number: int,
-        reason: str, now: float,
+        reason: str, now: float, wait_s: float = 0.0,
     ) -> None:  # fmt: skip
-        """An attempt failed."""
+        """An attempt failed: see ``DeliveryQueue.fail``."""
         name = self._name(topic, subscription)
-        self._queue_of(name).fail(token, number, reason, now)
+        self._queue_of(name).fail(token, number, reason, now, wait_s)
         self._change(name, request)
 
     def replay(
@@ -223,12 +229,19 @@ class Broker:
             queue = self._topics[topic].queues.get(number)  # None: it was removed, or is empty
             if queue is not None and queue.expire(now):
                 self._changed[topic, number] = None
+                self._ready.append((topic, number))
             if queue is not None and queue.is_leased:
                 self._leased[topic, number] = None
 
     def _change(self, name: Name, request: Any) -> None:
         self._changed[name] = None
+        self._ready.append(name)
         self._replies.append(Reply(request))
+
+    def take_ready(self) -> list[Name]:
+        """The queues that may have messages to take, since this was called last."""
+        found, self._ready = self._ready, []
+        return found
 
     def _name(self, topic: str, subscription: str) -> Name:
         return topic, self.topic(topic).find(subscription)
@@ -313,18 +326,14 @@ class Broker:
         return found
 
     def committed(self) -> list[Reply]:
-        """The transaction is stored: its messages are delivered from now on.
-
-        ``received`` names the queues that received messages.
-        """
+        """The transaction is stored: its messages are delivered from now on."""
         transaction, self._storing = self._storing, None
         assert transaction is not None, "no transaction is being stored"
         for name in transaction.created:
             self._topics[name] = self._open(name, StoredTopic())
-        self.received = []
         for name in transaction.counters:
             received = self._topics[name].committed(transaction.messages.get(name, []))
-            self.received += [(name, number) for number in received]
+            self._ready += [(name, number) for number in received]
         for name, number in transaction.changes:
             self._topics[name].drop_empty(number)
         return transaction.replies

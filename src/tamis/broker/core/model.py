@@ -62,11 +62,17 @@ class Key(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message as it was published."""
+    """A message as it was published.
+
+    Attributes:
+        id: of the publisher, or nothing.
+        attributes: of the CloudEvent that it is, as a JSON object, or nothing.
+    """
 
     body: bytes
     content_type: str = "application/xml"
     id: str = ""
+    attributes: str = ""
     key: Key | None = None
 
 

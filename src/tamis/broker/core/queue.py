@@ -199,6 +199,12 @@ class DeliveryQueue:
         return bool(self._leases)
 
     @property
+    def backlog(self) -> int:
+        """How many messages are to be delivered, those on lease too."""
+        fresh = sum(n not in self._failures for h in self._leases.values() for n in h.deliveries)
+        return len(self._waiting) + len(self._failures) + fresh
+
+    @property
     def is_empty(self) -> bool:
         """Whether no message is to be delivered, and everything is stored."""
         is_stored = not (self._changed or self._gaps or self._is_rewound)
@@ -265,6 +271,11 @@ class DeliveryQueue:
             return None
         return 0.0 if self._waiting and self._waiting[0] < again else self._due(again)
 
+    def release(self, token: int) -> None:
+        """End a lease: what is left of it waits again, and no attempt failed."""
+        self._give_back(self._held(token))
+        del self._leases[token]
+
     def extend(self, token: int, until: float) -> None:
         """Let a lease end later."""
         held = self._held(token)
@@ -303,12 +314,16 @@ class DeliveryQueue:
         if self._failures.pop(number, None):
             self._changed[number] = None
 
-    def fail(self, token: int, number: int, reason: str, now: float) -> None:
-        """An attempt failed. If messages are ordered, this ends the lease."""
+    def fail(self, token: int, number: int, reason: str, now: float, wait_s: float = 0.0) -> None:
+        """An attempt failed. If messages are ordered, this ends the lease.
+
+        Args:
+            wait_s: the next attempt waits at least so long.
+        """
         held = self._held(token)
         if number not in held.deliveries:
             return
-        self._fail(held.deliveries.pop(number), reason, now)
+        self._fail(held.deliveries.pop(number), reason, now, wait_s)
         if self.options.is_ordered:
             self._give_back(held)
         if not held.deliveries:
@@ -331,13 +346,14 @@ class DeliveryQueue:
         except KeyError:
             raise StaleLease("the lease ended: fetch the messages again") from None
 
-    def _fail(self, delivery: Delivery, reason: str, now: float) -> None:
+    def _fail(self, delivery: Delivery, reason: str, now: float, wait_s: float = 0.0) -> None:
         number, attempts = delivery.number, delivery.attempt
         if number <= self._forgotten:
             self._settle(number)  # it is in a gap
             return
         is_dead = attempts >= self.options.attempts_max
-        due = None if is_dead else now + self.options.delay(attempts, self._draw())
+        delay = max(wait_s, self.options.delay(attempts, self._draw()))
+        due = None if is_dead else now + delay
         failure = self._changed[number] = Failure(number, attempts, due, reason)
         if is_dead:
             self._failures.pop(number, None)

@@ -15,6 +15,7 @@ from tamis.broker.core.model import (
     Message,
     NameTaken,
     StoredMessage,
+    StoredSubscription,
     StoredTopic,
     Subscription,
     UnknownName,
@@ -68,7 +69,8 @@ class Topic:
     def __init__(
         self, name: str, stored: StoredTopic, catalog: Catalog, index: Index, sources: Sources
     ) -> None:
-        self.name, self.catalog, self.index, self._sources = name, catalog, index, sources
+        self.catalog, self.index, self._sources = catalog, index, sources
+        self.title = name.partition("/")[2]  # as its tenant calls it
         self.last = self._known = stored.last
         self.last_subscription = stored.last_subscription
         self.version = self.indexed = self._storing_version = stored.version
@@ -99,13 +101,13 @@ class Topic:
                 return each.numbers[id]
         number = self.catalog.find(id)
         if number is None or number in self.pending.removed or number in self.storing.removed:
-            raise UnknownName(f"topic {self.name!r} has no subscription {id!r}")
+            raise UnknownName(f"topic {self.title!r} has no subscription {id!r}")
         return number
 
     def subscribe(self, subscription: Subscription) -> int:
         """Add a subscription, and return its number."""
         if self._has(subscription.id):
-            raise NameTaken(f"topic {self.name!r} has a subscription {subscription.id!r}")
+            raise NameTaken(f"topic {self.title!r} has a subscription {subscription.id!r}")
         self.index.check(subscription)
         self.last_subscription += 1
         self.version += 1
@@ -135,6 +137,17 @@ class Topic:
         if new is None or self.pending.numbers.pop(new[0].id, None) is None:
             self.pending.removed[number] = self.version
         self._drop(number)
+
+    def stored(self, id: str) -> StoredSubscription:
+        """A subscription, as it is stored.
+
+        Raises:
+            UnknownName: there is none, or it is not stored yet.
+        """
+        found = self.catalog.get(self.find(id))
+        if found is None:
+            raise UnknownName(f"topic {self.title!r} has no subscription {id!r} yet")
+        return found
 
     def version_of(self, number: int) -> int:
         """The version of the index that a stored subscription is from; 0 while it is changed."""

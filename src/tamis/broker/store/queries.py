@@ -38,7 +38,8 @@ MIGRATIONS = (
         place INTEGER PRIMARY KEY, -- topic << 40 | number
         accepted REAL NOT NULL,
         size INTEGER NOT NULL, -- of the bodies of the topic up to and with this one
-        id TEXT NOT NULL, content_type TEXT NOT NULL, version INTEGER NOT NULL,
+        id TEXT NOT NULL, content_type TEXT NOT NULL, attributes TEXT NOT NULL,
+        version INTEGER NOT NULL,
         subscriptions BLOB NOT NULL, -- int32
         body BLOB NOT NULL
     );
@@ -119,6 +120,10 @@ class Queries(ABC):
     def _rows(self, statement: str, *values: object) -> Iterator[Any]:
         """The rows of a statement."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
     def _one(self, statement: str, *values: object) -> Any:
         return next(self._rows(statement, *values), None)
 
@@ -192,16 +197,17 @@ class Queries(ABC):
     def messages(self, name: str, first: int, last: int, most: int) -> list[Kept]:
         """The messages that are kept from ``first`` to ``last``, but no more than ``most``."""
         topic = self._topic(name)
+        rows = self._rows(
+            "SELECT place, accepted, version, subscriptions, body, content_type, id, attributes "
+            "FROM messages WHERE place >= ? AND place <= ? ORDER BY place LIMIT ?",
+            place_of(topic, first), place_of(topic, last), most,
+        )  # fmt: skip
         return [
             Kept(
-                place - place_of(topic, 0), accepted, Message(bytes(body), content_type, id),
-                version, np.frombuffer(subscriptions, np.int32).tolist(),
+                place - place_of(topic, 0), accepted, Message(bytes(body), *rest), version,
+                np.frombuffer(subscriptions, np.int32).tolist(),
             )
-            for place, accepted, id, content_type, version, subscriptions, body in self._rows(
-                "SELECT place, accepted, id, content_type, version, subscriptions, body "
-                "FROM messages WHERE place >= ? AND place <= ? ORDER BY place LIMIT ?",
-                place_of(topic, first), place_of(topic, last), most,
-            )
+            for place, accepted, version, subscriptions, body, *rest in rows
         ]  # fmt: skip
 
     def outdated(self, name: str, options: TopicOptions, now: float, most: int) -> int:

@@ -35,10 +35,6 @@ class Store(Queries):
     def reader(self) -> Queries:
         """Another connection, which reads while this one writes."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Close the connection."""
-
     def _run(self, statement: str, *values: object) -> None:
         self._many(statement, [values])
 
@@ -104,12 +100,13 @@ class Store(Queries):
         for number, accepted, message, matched in messages:
             size += len(message.body)
             numbers = np.asarray(matched.subscriptions, np.int32).tobytes()
-            head = place_of(topic, number), accepted, size, message.id, message.content_type
-            rows.append((*head, matched.version, numbers, message.body))
+            text = message.id, message.content_type, message.attributes
+            row = place_of(topic, number), accepted, size, *text, matched.version, numbers
+            rows.append((*row, message.body))
             if message.key is not None:
                 keys.append((*message.key, accepted, topic, number))
         self._sizes[topic] = size
-        self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._many("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?)", keys)
 
     def _put(self, transaction: Transaction) -> None:

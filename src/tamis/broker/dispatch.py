@@ -1,0 +1,171 @@
+"""``Dispatcher``: sends the messages of subscriptions with a webhook.
+
+A subscription whose queue is ready has a task, which takes a lease, sends its messages, and goes on
+until there is nothing to take. An ordered subscription sends one message after the other; another
+one sends many at a time. Slow endpoints hold up nobody else: there are so many connections to each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from tamis.broker.core.model import Subscription
+from tamis.broker.core.queue import BrokerError, Delivery
+from tamis.broker.delivery.addresses import AddressGuard, EndpointRefused
+from tamis.broker.delivery.breaker import CircuitBreakers
+from tamis.broker.delivery.signing import envelope
+from tamis.broker.delivery.webhooks import Attempt, Outcome, WebhookSender
+from tamis.broker.http.consumers import acknowledge_all, deliveries
+from tamis.broker.service import Service, Taken
+
+log = logging.getLogger("tamis.broker")
+
+_MOST = 16
+_LEASE_S = 600.0  # longer than all attempts of a lease may take
+_TAKING_MAX = 512
+_Name = tuple[str, str]
+
+
+class Dispatcher:
+    """Sends messages while it is open.
+
+    Args:
+        guard: of addresses that may be sent to.
+    """
+
+    def __init__(self, service: Service, sender: WebhookSender, guard: AddressGuard) -> None:
+        self._service, self._sender, self._guard = service, sender, guard
+        self._breakers = CircuitBreakers()
+        self._tasks: dict[_Name, asyncio.Task[None]] = {}
+        self._again: set[_Name] = set()
+        self._room = asyncio.Semaphore(_TAKING_MAX)
+        self._is_open = True
+        service.on_pushed = self.wake
+
+    def wake(self, names: list[_Name]) -> None:
+        """Send what subscriptions, by topic and id, may have."""
+        for name in names if self._is_open else ():
+            if name in self._tasks:
+                self._again.add(name)
+            else:
+                task = self._tasks[name] = asyncio.ensure_future(self._run(*name))
+                task.add_done_callback(lambda _, name=name: self._ended(name))  # type: ignore[misc]
+
+    def _ended(self, name: _Name) -> None:
+        task = self._tasks.pop(name)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("webhook of %s: %s", name, error, exc_info=error)
+        if name in self._again:
+            self._again.discard(name)
+            self.wake([name])
+
+    async def close(self) -> None:
+        """End the tasks. What they did not acknowledge is sent again at the next start."""
+        self._is_open = False
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, topic: str, id: str) -> None:
+        with suppress(BrokerError):  # the subscription was removed, or the broker stops
+            while self._is_open:
+                async with self._room:
+                    self._again.discard((topic, id))
+                    taken = await self._service.try_take(topic, id, _MOST, _LEASE_S)
+                    if taken.lease is None:
+                        if taken.due is not None:
+                            self._wake_at(taken.due, (topic, id))
+                        return
+                    await self._send_all(topic, taken)
+
+    def _wake_at(self, due: float, name: _Name) -> None:
+        delay = max(0.01, due - self._service.clock())
+        asyncio.get_running_loop().call_later(delay, self.wake, [name])
+
+    async def _send_all(self, topic: str, taken: Taken) -> None:
+        assert taken.lease is not None
+        token, subscription = taken.lease.token, taken.subscription
+        made = await deliveries(self._service, self._service.payloads, topic, taken)
+        if subscription.webhook is None:  # it was replaced
+            await self._release(topic, subscription.id, token)
+            return
+        pairs = list(zip(taken.lease.deliveries, made, strict=True))
+        if not subscription.options.is_ordered:
+            await asyncio.gather(*(self._send(topic, subscription, token, *pair) for pair in pairs))
+            return
+        for pair in pairs:
+            if not await self._send(topic, subscription, token, *pair):
+                return  # the lease ended
+
+    async def _send(
+        self, topic: str, subscription: Subscription, token: int, delivery: Delivery,
+        made: dict[str, Any],
+    ) -> bool:  # fmt: skip
+        """Make one attempt; whether the message was delivered."""
+        id, service = subscription.id, self._service
+        try:
+            endpoint = self._guard.endpoint(subscription.webhook.url)  # type: ignore[union-attr]
+        except EndpointRefused as refused:  # it was allowed once
+            outcome = Outcome(False, str(refused))
+        else:
+            key = endpoint.host, endpoint.port
+            if not self._breakers.admit(key, service.clock()):
+                await self._release(topic, id, token)
+                due = self._breakers.open_until(key) or service.clock() + 1.0
+                self._wake_at(due, (topic, id))
+                return False
+            outcome = await self._sender.send(self._attempt(topic, subscription, delivery, made))
+            if outcome.is_delivered:
+                self._breakers.succeeded(key)
+            else:
+                self._breakers.failed(key, service.clock())
+        if outcome.is_delivered or "deleted" in made:
+            await acknowledge_all(service, topic, id, token, [delivery.number])
+            return True
+        await self._failed(topic, subscription, token, delivery.number, outcome)
+        return False
+
+    def _attempt(
+        self, topic: str, subscription: Subscription, delivery: Delivery, made: dict[str, Any]
+    ) -> Attempt:
+        webhook = subscription.webhook
+        assert webhook is not None
+        name = f"{topic}\0{subscription.id}\0{delivery.number}".encode()
+        id = f"msg_{hashlib.sha256(name).hexdigest()[:24]}"
+        now = self._service.clock()
+        content_type = "application/json"
+        if not webhook.is_raw:
+            body = envelope("tamis.match", now, made)
+        elif "message" in made and made["message"] is not None:
+            body, content_type = made["message"].encode(), "application/xml"
+        elif "document" in made and isinstance(made["document"], str):
+            body, content_type = made["document"].encode(), made["content_type"]
+        else:
+            body = orjson.dumps(made.get("document", made))
+        return Attempt(webhook.url, id, body, webhook.secrets, int(now), content_type)
+
+    async def _failed(
+        self, topic: str, subscription: Subscription, token: int, number: int, outcome: Outcome
+    ) -> None:
+        id, wait_s, now = subscription.id, outcome.retry_after_s or 0.0, self._service.clock()
+        self._service.counts.failed += 1
+        await self._service.change(
+            lambda core, request: core.fail(
+                request, topic, id, token, number, outcome.reason, now, wait_s
+            )
+        )
+        if outcome.is_gone:
+            log.warning("%s, subscription %s: its webhook is gone, and is removed", topic, id)
+            without = subscription._replace(webhook=None)
+            await self._service.change(lambda core, request: core.replace(request, topic, without))
+
+    async def _release(self, topic: str, id: str, token: int) -> None:
+        with suppress(BrokerError):
+            await self._service.ask(lambda core: core.release(topic, id, token))

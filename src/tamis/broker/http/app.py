@@ -1,0 +1,188 @@
+"""``App``: the broker as an ASGI application, and the process that serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+from starlette.exceptions import HTTPException
+
+from tamis import __version__
+from tamis.broker.core.model import Quotas
+from tamis.broker.delivery.addresses import AddressGuard
+from tamis.broker.delivery.webhooks import WebhookSender
+from tamis.broker.dispatch import Dispatcher
+from tamis.broker.http import consumers, ingest, metrics, problems, routes, streams
+from tamis.broker.http.access import RIGHTS, Access
+from tamis.broker.service import Service
+from tamis.broker.store.sqlite import SqliteStore
+from tamis.core.errors import TamisError
+
+log = logging.getLogger("tamis.broker")
+
+_CONNECTIONS_MAX = 100_000
+_HEADERS_BYTES_MAX = 65_536
+
+
+class ServeOptions(NamedTuple):
+    """How a broker is served.
+
+    Attributes:
+        data: the folder that it keeps everything in.
+        allowed: networks that webhooks may be sent to, though they are private.
+        is_http_allowed: whether a webhook may be sent without TLS.
+    """
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 8080
+    allowed: tuple[str, ...] = ()
+    is_http_allowed: bool = False
+    quotas: Quotas = Quotas()
+
+
+class App:
+    """An ASGI application: the hot routes, and FastAPI for all others."""
+
+    def __init__(self, service: Service, access: Access, guard: AddressGuard) -> None:
+        self._ingest = ingest.Ingest(service, access)
+        self._streams = streams.Streams(service, access)
+        self.rest = _rest(service, access, guard)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        kind, path = scope["type"], scope.get("path", "")
+        if kind == "http" and scope["method"] == "POST" and ingest.ROUTE.fullmatch(path):
+            await self._ingest(scope, receive, send)
+        elif kind in ("http", "websocket") and (match := streams.ROUTE.fullmatch(path)):
+            is_socket = match[3] == "socket"
+            if is_socket == (kind == "websocket"):
+                await (self._streams.socket if is_socket else self._streams.events)(
+                    scope, receive, send
+                )
+            else:
+                await self.rest(scope, receive, send)
+        else:
+            await self.rest(scope, receive, send)
+
+
+def _rest(service: Service, access: Access, guard: AddressGuard) -> FastAPI:
+    rest = FastAPI(
+        title="Tamis",
+        version=__version__,
+        description="Documents and events in, matches and messages out.",
+        docs_url=None,
+        redoc_url=None,
+    )
+    rest.state.service, rest.state.access, rest.state.guard = service, access, guard
+    rest.add_exception_handler(TamisError, problems.on_error)
+    rest.add_exception_handler(HTTPException, problems.on_http_error)
+    rest.add_exception_handler(RequestValidationError, problems.on_invalid)
+    rest.include_router(routes.router)
+    rest.include_router(consumers.router)
+
+    @rest.get("/healthz", tags=["operation"], response_class=PlainTextResponse)
+    async def health() -> str:
+        """Whether the process runs."""
+        return "ok\n"
+
+    @rest.get("/readyz", tags=["operation"], response_class=PlainTextResponse)
+    async def ready() -> PlainTextResponse:
+        """Whether messages are accepted."""
+        try:
+            async with asyncio.timeout(2.0):
+                await service.ask(lambda core: len(core.topics))
+        except (TamisError, TimeoutError) as error:
+            reason = str(error) or "the broker does not answer"
+            return PlainTextResponse(f"not ready: {reason}\n", 503)
+        return PlainTextResponse("ok\n")
+
+    @rest.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
+    async def measured() -> PlainTextResponse:
+        """Metrics, in the text format of Prometheus."""
+        return PlainTextResponse(await metrics.text_of(service), media_type=metrics.CONTENT_TYPE)
+
+    return rest
+
+
+async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Args:
+        started: called with the URL, when requests are answered.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    options.data.mkdir(parents=True, exist_ok=True)
+    guard = AddressGuard(tuple(map(ip_network, options.allowed)), options.is_http_allowed)
+    service = Service(
+        options.data / "index",
+        lambda: SqliteStore(options.data / "broker.db"),
+        quotas=options.quotas,
+    )
+    await service.start()
+    try:
+        access = Access(service)
+        if not len(access):
+            await _first_token(access, options.data)
+        async with WebhookSender(guard) as sender:
+            dispatcher = Dispatcher(service, sender, guard)
+            await _serve(App(service, access, guard), service, options, started)
+            await dispatcher.close()
+    finally:
+        await service.stop()
+
+
+async def _first_token(access: Access, data: Path) -> None:
+    """Make the token of the operator, in a file that only the operator reads."""
+    _, text = await access.create("default", RIGHTS)
+    descriptor = os.open(data / "token", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text + "\n")
+
+
+async def _serve(
+    app: App, service: Service, options: ServeOptions, started: Callable[[str], None]
+) -> None:
+    server = Server(
+        app, options.host, options.port, interface="asginl",  # type: ignore[arg-type]
+        backlog=4_096, backpressure=_CONNECTIONS_MAX, log_enabled=False,
+        http1_settings=HTTP1Settings(max_buffer_size=max(8_192, _HEADERS_BYTES_MAX * 8)),
+    )  # fmt: skip
+    loop = asyncio.get_running_loop()
+    ends = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ends.set)
+    serving = asyncio.ensure_future(server.serve())
+    beating = asyncio.ensure_future(_beat(service))
+    waiting = asyncio.ensure_future(ends.wait())
+    started(f"http://{options.host}:{options.port}")
+    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    beating.cancel()
+    if serving.done():
+        serving.result()
+    service.drain()
+    server.stop()  # type: ignore[no-untyped-call]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(10.0):
+            await serving
+
+
+async def _beat(service: Service) -> None:
+    """One heartbeat for all idle connections."""
+    while True:
+        await asyncio.sleep(streams.HEARTBEAT_S)
+        service.beat()

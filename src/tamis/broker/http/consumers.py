@@ -1,0 +1,171 @@
+"""The routes of consumers that fetch messages, and of dead messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Path, Response
+
+from tamis.broker.core.model import UnknownName
+from tamis.broker.core.queue import Failure
+from tamis.broker.http import models
+from tamis.broker.http.problems import CONTENT_TYPE
+from tamis.broker.http.routes import Broker, Limit, Subscriber
+from tamis.broker.payloads import Payloads, document, rfc3339
+from tamis.broker.service import Service, Taken
+
+router = APIRouter(prefix="/v1/topics/{topic}", tags=["deliveries"], responses={"default": {
+    "model": models.Problem, "content": {CONTENT_TYPE: {}}, "description": "An error",
+}})  # fmt: skip
+_SUBSCRIPTION = "/subscriptions/{id}"
+MessageNumber = Annotated[int, Path(ge=1, lt=1 << 40)]
+
+
+async def deliveries(
+    service: Service, payloads: Payloads, topic: str, taken: Taken
+) -> list[dict[str, Any]]:
+    """The messages of a lease, as JSON has them."""
+    leased = taken.lease.deliveries if taken.lease else ()
+    numbers = [delivery.number for delivery in leased]
+    kept = await service.messages(topic, numbers)
+    title = topic.partition("/")[2]
+    namespaces = dict(service.options(topic).namespaces)
+
+    def make() -> list[dict[str, Any]]:
+        return [
+            payloads.delivery(title, namespaces, taken.subscription, each, kept.get(each.number))
+            for each in leased
+        ]
+
+    if taken.subscription.payload in ("ids", "document"):
+        return make()
+    return await asyncio.to_thread(make)
+
+
+@router.post(_SUBSCRIPTION + "/lease", response_model=models.Lease)
+async def lease(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
+    asked: models.LeaseRequest,
+) -> Response:  # fmt: skip
+    """Fetch messages, for a time: acknowledge them, or they come again."""
+    name = f"{token.tenant}/{topic}"
+    taken = await broker.take(name, id, asked.max, asked.lease_s, asked.wait_s)
+    found: dict[str, Any] = {"token": None, "until": None, "messages": []}
+    if taken.lease is not None:
+        found["token"], found["until"] = taken.lease.token, rfc3339(taken.lease.until)
+        found["messages"] = await deliveries(broker, broker.payloads, name, taken)
+    return Response(orjson.dumps(found), media_type="application/json")
+
+
+@router.post(_SUBSCRIPTION + "/acknowledge", status_code=204)
+async def acknowledge(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
+    done: models.Acknowledgement,
+) -> None:  # fmt: skip
+    """Acknowledge messages. Of an ordered subscription, also all before them in the lease."""
+    await acknowledge_all(broker, f"{token.tenant}/{topic}", id, done.token, done.numbers)
+
+
+async def acknowledge_all(
+    service: Service, topic: str, id: str, token: int, numbers: Sequence[int]
+) -> None:
+    """Acknowledge messages of a lease, in one transaction."""
+
+    def command(core: Any, request: Any) -> None:
+        for number in numbers[:-1]:
+            core.acknowledge(None, topic, id, token, number)
+        core.acknowledge(request, topic, id, token, numbers[-1])
+
+    if numbers:
+        await service.change(command)
+        service.counts.acknowledged += len(numbers)
+
+
+@router.post(_SUBSCRIPTION + "/fail", status_code=204)
+async def fail(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
+    failed: models.Failed,
+) -> None:  # fmt: skip
+    """Give back a message that cannot be used now: it comes again after a delay."""
+    name = f"{token.tenant}/{topic}"
+    await broker.change(
+        lambda core, request: core.fail(
+            request, name, id, failed.token, failed.number, failed.reason, broker.clock()
+        )
+    )
+    broker.counts.failed += 1
+
+
+@router.post(_SUBSCRIPTION + "/extend", status_code=204)
+async def extend(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
+    asked: models.Extension,
+) -> None:  # fmt: skip
+    """Have a lease for longer."""
+    name, until = f"{token.tenant}/{topic}", broker.clock() + asked.lease_s
+    await broker.ask(lambda core: core.extend(name, id, asked.token, until))
+
+
+@router.get(_SUBSCRIPTION + "/dead")
+async def list_dead(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
+    after: int = 0, limit: Limit = 100,
+) -> models.DeadPage:  # fmt: skip
+    """The dead messages of a subscription: all their attempts failed."""
+    name = f"{token.tenant}/{topic}"
+    number = await broker.ask(lambda core: core.topic(name).find(id))
+    found = await broker.read(lambda store: store.dead(name, number, after, limit))
+    items = [models.DeadMessage(number=n, attempts=a, reason=reason) for n, a, _, reason in found]
+    return models.DeadPage(items=items, next=found[-1].number if len(found) == limit else None)
+
+
+@router.post(_SUBSCRIPTION + "/dead/{number}/replay", status_code=202)
+async def replay(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
+    number: MessageNumber,
+) -> None:  # fmt: skip
+    """Deliver a dead message again, from its first attempt on."""
+    name = f"{token.tenant}/{topic}"
+    own = await broker.ask(lambda core: core.topic(name).find(id))
+    found: list[Failure] = await broker.read(lambda store: store.dead(name, own, number - 1, 1))
+    if not found or found[0].number != number:
+        raise UnknownName(f"message {number} is not dead for subscription {id!r}")
+    await broker.change(
+        lambda core, request: core.replay(request, name, id, found[0], broker.clock())
+    )
+
+
+@router.get(_SUBSCRIPTION + "/gaps")
+async def list_gaps(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId
+) -> list[models.GapItem]:
+    """The messages that were dropped before they were delivered, and why."""
+    name = f"{token.tenant}/{topic}"
+    number = await broker.ask(lambda core: core.topic(name).find(id))
+    found = await broker.read(lambda store: store.gaps(name, number))
+    return [models.GapItem.model_validate(gap._asdict()) for gap in found]
+
+
+@router.get("/messages/{number}")
+async def get_message(
+    broker: Broker, token: Subscriber, topic: models.TopicName, number: MessageNumber
+) -> Response:
+    """A message that is kept."""
+    name = f"{token.tenant}/{topic}"
+    await broker.ask(lambda core: bool(core.topic(name)))
+    kept = (await broker.messages(name, [number])).get(number)
+    if kept is None:
+        raise UnknownName(f"topic {topic!r} has no message {number}, or not any more")
+    found: dict[str, Any] = {
+        "number": number,
+        "accepted": rfc3339(kept.accepted),
+        "version": kept.version,
+        "matches": len(kept.subscriptions),
+        "content_type": kept.message.content_type,
+        "id": kept.message.id or None,
+    }
+    found |= document(kept.message.content_type, kept.message.body)
+    return Response(orjson.dumps(found), media_type="application/json")

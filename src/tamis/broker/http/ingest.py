@@ -1,0 +1,284 @@
+"""``Ingest``: the route that messages come in through, as bare ASGI.
+
+One message a request: XML or JSON, or a CloudEvent in binary or structured mode. Many: lines of
+JSON, a multipart body, or a batch of CloudEvents. A body may be compressed with gzip.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import re
+import zlib
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import orjson
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from tamis.broker.core.model import Key, Message, Reply
+from tamis.broker.core.queue import BrokerError
+from tamis.broker.http.access import Access
+from tamis.broker.http.problems import TooLarge, TooSlow, headers_of, problem_of, status_of
+from tamis.broker.index import UnsupportedContent, kind_of
+from tamis.broker.service import Service
+from tamis.core.errors import TamisError
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+ROUTE = re.compile(r"/v1/topics/([^/]+)/messages")
+_LINES = {"application/x-ndjson", "application/ndjson", "application/jsonl"}
+_KEY_MAX = 255
+
+
+class BadRequest(BrokerError):  # noqa: N818 - says what is the matter
+    """A request that cannot be understood."""
+
+
+class IngestOptions(NamedTuple):
+    """What a request may have.
+
+    Attributes:
+        body_bytes_max: of the body, also when it is decompressed.
+        body_s_max: how long the body may take to come.
+        messages_max: of one request.
+    """
+
+    body_bytes_max: int = 64 << 20
+    body_s_max: float = 30.0
+    messages_max: int = 10_000
+
+
+class Ingest:
+    """An ASGI application for ``POST /v1/topics/TOPIC/messages``."""
+
+    def __init__(
+        self, service: Service, access: Access, options: IngestOptions = IngestOptions()
+    ) -> None:
+        self._service, self._access, self._options = service, access, options
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        try:
+            status, body = await self._answer(scope, receive)
+            headers = {"content-type": "application/json"}
+        except TamisError as error:
+            status, body, headers = status_of(error), problem_of(error), headers_of(error)
+        data = orjson.dumps(body)
+        head = [(name.encode(), value.encode()) for name, value in headers.items()]
+        head.append((b"content-length", str(len(data)).encode()))
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": data})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, Any]:
+        headers = {name.decode("latin-1"): value.decode("latin-1")
+                   for name, value in scope["headers"]}  # fmt: skip
+        token = self._access.check(headers.get("authorization"), "publish")
+        match = ROUTE.fullmatch(scope["path"])
+        assert match is not None, "the caller looks at the path"
+        topic = f"{token.tenant}/{unquote(match[1])}"
+        body = self._decoded(headers, await self._body(headers, receive))
+        messages, is_batch = read_messages(headers, body, self._options)
+        if key := headers.get("idempotency-key"):
+            messages = _keyed(messages, key, f"{topic} messages", headers, body)
+        replies = await self._service.publish(topic, messages) if messages else []
+        if is_batch:
+            refused = sum(reply.error is not None for reply in replies)
+            return 207 if refused else 202, {"results": [_result(reply) for reply in replies]}
+        (reply,) = replies
+        if reply.error is not None:
+            raise reply.error
+        return 202, _result(reply)
+
+    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
+        most = self._options.body_bytes_max
+        if headers.get("content-length", "0").isdigit() and (
+            int(headers.get("content-length", "0")) > most
+        ):
+            raise TooLarge(f"a body has at most {most:,} bytes")
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self._options.body_s_max):
+                while True:
+                    event = await receive()
+                    if event["type"] == "http.disconnect":
+                        raise BadRequest("the connection ended before the body did")
+                    parts.append(event.get("body", b""))
+                    size += len(parts[-1])
+                    if size > most:
+                        raise TooLarge(f"a body has at most {most:,} bytes")
+                    if not event.get("more_body"):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise TooSlow(f"the body did not come in {self._options.body_s_max:g} s") from None
+
+    def _decoded(self, headers: dict[str, str], body: bytes) -> bytes:
+        encoding = headers.get("content-encoding", "identity").strip().lower()
+        if encoding == "identity":
+            return body
+        if encoding not in ("gzip", "x-gzip"):
+            raise UnsupportedContent(f"the content encoding {encoding!r} is not gzip")
+        most = self._options.body_bytes_max
+        found = b""
+        while body:
+            stream = zlib.decompressobj(wbits=31)
+            try:
+                found += stream.decompress(body, most + 1 - len(found))
+            except zlib.error as error:
+                raise BadRequest(f"the body is not gzip: {error}") from None
+            if len(found) > most:
+                raise TooLarge(f"a body has at most {most:,} bytes when it is decompressed")
+            if not stream.eof:
+                raise BadRequest("the body ends within a gzip stream")
+            body = stream.unused_data
+        return found
+
+
+def read_messages(
+    headers: dict[str, str], body: bytes, options: IngestOptions
+) -> tuple[list[Message], bool]:
+    """The messages of a request, and whether it is a batch."""
+    content_type = headers.get("content-type", "application/xml")
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "application/cloudevents+json":
+        return [_structured(_json(body))], False
+    if kind == "application/cloudevents-batch+json":
+        found = _json(body)
+        if not isinstance(found, list):
+            raise BadRequest("a batch of CloudEvents is a JSON array")
+        messages = [_structured(each) for each in found]
+    elif kind in _LINES:
+        messages = [Message(line, "application/json") for line in body.split(b"\n") if line.strip()]
+    elif kind.startswith("multipart/"):
+        messages = _parts(content_type, body, options.messages_max)
+    else:
+        if kind_of(content_type) is None:
+            raise UnsupportedContent(f"the content type {content_type!r} is neither XML nor JSON")
+        return [_binary(headers, content_type, body)], False
+    if len(messages) > options.messages_max:
+        raise TooLarge(f"a request has at most {options.messages_max:,} messages")
+    return messages, True
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from None
+
+
+# -- CloudEvents -----------------------------------------------------------------------------------
+
+
+def _binary(headers: dict[str, str], content_type: str, body: bytes) -> Message:
+    """A message whose CloudEvents attributes, if it has any, are headers."""
+    if "ce-specversion" not in headers:
+        return Message(body, content_type, headers.get("x-message-id", ""))
+    attributes = {
+        name[3:]: unquote(value) for name, value in headers.items() if name.startswith("ce-")
+    }
+    return _event(attributes, body, content_type)
+
+
+def _structured(event: Any) -> Message:
+    if not isinstance(event, dict):
+        raise BadRequest("a CloudEvent is a JSON object")
+    attributes = {name: value for name, value in event.items() if not name.startswith("data")}
+    content_type = event.get("datacontenttype", "application/json")
+    if not isinstance(content_type, str) or kind_of(content_type) is None:
+        raise UnsupportedContent(f"the datacontenttype {content_type!r} is neither XML nor JSON")
+    if "data_base64" in event:
+        try:
+            data = base64.b64decode(event["data_base64"], validate=True)
+        except (binascii.Error, TypeError, ValueError):
+            raise BadRequest("data_base64 is not base 64") from None
+    elif kind_of(content_type) == "json":
+        data = orjson.dumps(event.get("data"))
+    elif isinstance(event.get("data"), str):
+        data = event["data"].encode()
+    else:
+        raise BadRequest("the data of a CloudEvent with XML is a string, or data_base64")
+    return _event(attributes, data, content_type)
+
+
+def _event(attributes: dict[str, Any], body: bytes, content_type: str) -> Message:
+    for name in ("specversion", "id", "source", "type"):
+        if not isinstance(attributes.get(name), str) or not attributes[name]:
+            raise BadRequest(f"a CloudEvent has the attribute {name!r}, a text that is not empty")
+    if attributes["specversion"] != "1.0":
+        raise BadRequest(f"the version of CloudEvents is {attributes['specversion']!r} and not 1.0")
+    return Message(body, content_type, attributes["id"], orjson.dumps(attributes).decode())
+
+
+# -- multipart -------------------------------------------------------------------------------------
+
+
+def _parts(content_type: str, body: bytes, most: int) -> list[Message]:
+    """The messages of a multipart body, each of the content type of its part."""
+    _, options = parse_options_header(content_type)
+    if not (boundary := options.get(b"boundary")):
+        raise BadRequest("a multipart content type has a boundary")
+    messages: list[Message] = []
+    headers: dict[bytes, bytes] = {}
+    name, value, data = bytearray(), bytearray(), bytearray()
+
+    def end_header() -> None:
+        headers[bytes(name).lower()] = bytes(value)
+        name.clear()
+        value.clear()
+
+    def end_part() -> None:
+        kind = headers.get(b"content-type", b"application/xml").decode("latin-1")
+        id = headers.get(b"content-id", b"").decode("latin-1").strip("<>")
+        messages.append(Message(bytes(data), kind, id))
+        headers.clear()
+        data.clear()
+        if len(messages) > most:
+            raise TooLarge(f"a request has at most {most:,} messages")
+
+    parser = MultipartParser(
+        boundary,
+        {
+            "on_header_field": lambda text, start, end: name.extend(text[start:end]),
+            "on_header_value": lambda text, start, end: value.extend(text[start:end]),
+            "on_header_end": end_header,
+            "on_part_data": lambda text, start, end: data.extend(text[start:end]),
+            "on_part_end": end_part,
+        },
+    )
+    try:
+        parser.write(body)
+        parser.finalize()
+    except MultipartParseError as error:
+        raise BadRequest(f"the multipart body is malformed: {error}") from None
+    return messages
+
+
+# -- idempotency, and answers ----------------------------------------------------------------------
+
+
+def _keyed(
+    messages: Sequence[Message], key: str, scope: str, headers: dict[str, str], body: bytes
+) -> list[Message]:
+    if len(key) > _KEY_MAX:
+        raise BadRequest(f"an idempotency key has at most {_KEY_MAX} characters")
+    hashed = hashlib.sha256(headers.get("content-type", "").encode() + b"\0" + body).digest()
+    return [
+        message._replace(key=Key(scope, f"{key}/{part}", hashed))
+        for part, message in enumerate(messages)
+    ]
+
+
+def _result(reply: Reply) -> dict[str, Any]:
+    if reply.error is not None:
+        return {"problem": problem_of(reply.error)}
+    found: dict[str, Any] = {"number": reply.number}
+    if reply.matches is None:
+        return found | {"repeated": True}
+    return found | {"version": reply.version, "matches": reply.matches}

@@ -1,0 +1,262 @@
+"""``Streams``: deliveries over server-sent events and WebSockets, as bare ASGI.
+
+A client of server-sent events acknowledges by its next ``Last-Event-ID``: where it connects with
+one, all messages beyond it come again. A client of a WebSocket acknowledges each message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import orjson
+
+from tamis.broker.core.queue import BrokerError
+from tamis.broker.http.access import Access
+from tamis.broker.http.consumers import acknowledge_all, deliveries
+from tamis.broker.http.ingest import BadRequest, Receive, Scope, Send
+from tamis.broker.http.problems import headers_of, problem_of, status_of
+from tamis.broker.service import Service, Taken, Watch
+from tamis.core.errors import TamisError
+
+ROUTE = re.compile(r"/v1/topics/([^/]+)/subscriptions/([^/]+)/(events|socket)")
+HEARTBEAT_S = 15.0
+_LEASE_S = 4 * HEARTBEAT_S
+_MOST = 100
+_WINDOW_MAX = 1_000
+_EVENT_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Streams:
+    """ASGI applications for ``GET …/events`` and for the WebSocket ``…/socket``."""
+
+    def __init__(self, service: Service, access: Access) -> None:
+        self._service, self._access = service, access
+
+    def _named(self, scope: Scope) -> tuple[str, str, dict[str, str]]:
+        """The topic and the subscription that a request names, and its headers."""
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        authorization = headers.get("authorization")
+        if authorization is None and "token" in query:  # a browser cannot send the header
+            authorization = f"Bearer {query['token'][0]}"
+        token = self._access.check(authorization, "subscribe")
+        match = ROUTE.fullmatch(scope["path"])
+        assert match is not None, "the caller looks at the path"
+        for name in ("last-event-id", "window"):
+            if name in query:
+                headers.setdefault(name, query[name][0])
+        return f"{token.tenant}/{unquote(match[1])}", unquote(match[2]), headers
+
+    # -- server-sent events ------------------------------------------------------------------------
+
+    async def events(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for server-sent events."""
+        try:
+            topic, id, headers = self._named(scope)
+            if scope["method"] != "GET":
+                raise BadRequest("events are read with GET")
+            if last := headers.get("last-event-id"):
+                number = _number(last)
+                await self._service.change(
+                    lambda core, request: core.rewind(request, topic, id, number)
+                )
+            async with self._watched(topic, id, receive) as (watch, gone):
+                head = {"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS}
+                await send(head)
+                with suppress(OSError):
+                    await self._send_events(topic, id, watch, gone, send)
+        except TamisError as error:
+            head_of = headers_of(error).items()
+            pairs = [(name.encode(), value.encode()) for name, value in head_of]
+            with suppress(Exception):  # the answer may have begun
+                await send(
+                    {"type": "http.response.start", "status": status_of(error), "headers": pairs}
+                )
+                data = orjson.dumps(problem_of(error))
+                await send({"type": "http.response.body", "body": data})
+
+    async def _send_events(
+        self, topic: str, id: str, watch: Watch, gone: asyncio.Future[Any], send: Send
+    ) -> None:
+        body = b"retry: 1000\n\n"
+        while not (gone.done() or self._service.is_draining):
+            if body:
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                body = b""
+            if not watch.has_messages:
+                await watch.wait()
+                if not watch.has_messages:
+                    body = b":\n\n"
+                continue
+            taken = await self._take(topic, id, _MOST, watch)
+            if taken.lease is None:
+                continue
+            made = await deliveries(self._service, self._service.payloads, topic, taken)
+            body = b"".join(
+                b"id: %d\ndata: %b\n\n" % (each["number"], orjson.dumps(each)) for each in made
+            )
+            numbers = [each["number"] for each in made]
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+            body = b""
+            if gone.done():
+                await self._release(topic, id, taken.lease.token)
+            else:
+                await acknowledge_all(self._service, topic, id, taken.lease.token, numbers)
+        with suppress(Exception):
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _take(self, topic: str, id: str, most: int, watch: Watch) -> Taken:
+        """What there is now; else the watch receives when there may be something."""
+        watch.has_messages = False
+        taken = await self._service.try_take(topic, id, most, _LEASE_S)
+        if taken.lease is not None:
+            watch.has_messages = True
+        elif taken.due is not None:
+            delay = max(0.01, taken.due - self._service.clock())
+            asyncio.get_running_loop().call_later(delay, watch.receive)
+        return taken
+
+    async def _release(self, topic: str, id: str, token: int) -> None:
+        with suppress(BrokerError):
+            await self._service.ask(lambda core: core.release(topic, id, token))
+
+    @asynccontextmanager
+    async def _watched(
+        self, topic: str, id: str, receive: Receive
+    ) -> AsyncIterator[tuple[Watch, asyncio.Future[Any]]]:
+        """A watch, and what is done when the client has gone."""
+        async with self._service.watch(topic, id) as watch:
+            gone = asyncio.ensure_future(_gone(receive))
+            gone.add_done_callback(lambda _: watch.wake())
+            try:
+                yield watch, gone
+            finally:
+                gone.cancel()
+
+    # -- WebSockets --------------------------------------------------------------------------------
+
+    async def socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a WebSocket: messages go out, acknowledgements come in."""
+        await receive()  # websocket.connect
+        try:
+            topic, id, headers = self._named(scope)
+            window = min(_number(headers.get("window", "100")), _WINDOW_MAX)
+            async with self._service.watch(topic, id) as watch:
+                await send({"type": "websocket.accept"})
+                await _Socket(self, topic, id, window, watch, send).run(receive)
+        except TamisError as error:
+            with suppress(Exception):
+                reason = str(error).encode()[:120].decode("utf-8", "ignore")
+                code = 4000 + status_of(error)
+                await send({"type": "websocket.close", "code": code, "reason": reason})
+
+
+class _Socket:
+    """A WebSocket that is open.
+
+    It has one lease at a time, of at most as many messages as the window; the next one begins when
+    all are acknowledged or failed.
+    """
+
+    def __init__(
+        self, streams: Streams, topic: str, id: str, window: int, watch: Watch, send: Send
+    ) -> None:
+        self._streams, self._service = streams, streams._service
+        self._topic, self._id, self._window = topic, id, max(1, window)
+        self._watch, self._send = watch, send
+        self._token, self._is_ordered = 0, True
+        self._left: set[int] = set()
+
+    async def run(self, receive: Receive) -> None:
+        """Send and receive until the client goes."""
+        sending = asyncio.ensure_future(self._send_messages())
+        receiving = asyncio.ensure_future(self._receive(receive))
+        tasks = {sending, receiving}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            if self._left:
+                await self._streams._release(self._topic, self._id, self._token)
+
+    async def _send_messages(self) -> None:
+        while not self._service.is_draining:
+            if self._left or not self._watch.has_messages:
+                await self._watch.wait()
+                if self._left:
+                    await self._extend(self._token)
+                continue
+            taken = await self._streams._take(self._topic, self._id, self._window, self._watch)
+            if taken.lease is None:
+                continue
+            self._token = taken.lease.token
+            self._is_ordered = taken.subscription.options.is_ordered
+            self._left = {delivery.number for delivery in taken.lease.deliveries}
+            for each in await deliveries(self._service, self._service.payloads, self._topic, taken):
+                text = orjson.dumps(each).decode()
+                await self._send({"type": "websocket.send", "text": text})
+
+    async def _extend(self, token: int) -> None:
+        until = self._service.clock() + _LEASE_S
+        await self._service.ask(lambda core: core.extend(self._topic, self._id, token, until))
+
+    async def _receive(self, receive: Receive) -> None:
+        while True:
+            event = await receive()
+            if event["type"] == "websocket.disconnect":
+                return
+            await self._follow(event.get("text") or event.get("bytes") or "")
+            if not self._left:
+                self._watch.receive()
+
+    async def _follow(self, text: str | bytes) -> None:
+        """Follow what a client says: ``{"acknowledge": [1, 2]}`` or ``{"fail": 3}``."""
+        try:
+            said = orjson.loads(text)
+            acknowledged = [int(number) for number in said.get("acknowledge", [])]
+            failed, reason = said.get("fail"), str(said.get("reason", "the consumer refused it"))
+        except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError):
+            raise BadRequest('say {"acknowledge": [numbers]} or {"fail": number}') from None
+        if acknowledged:
+            await acknowledge_all(self._service, self._topic, self._id, self._token, acknowledged)
+            last = max(acknowledged) if self._is_ordered else 0
+            self._left = {each for each in self._left if each > last and each not in acknowledged}
+        if isinstance(failed, int):
+            await self._fail(failed, reason[:500])
+
+    async def _fail(self, number: int, reason: str) -> None:
+        token, now = self._token, self._service.clock()
+        await self._service.change(
+            lambda core, request: core.fail(
+                request, self._topic, self._id, token, number, reason, now
+            )
+        )
+        if self._is_ordered:
+            self._left.clear()  # the lease ended
+        self._left.discard(number)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _number(text: str) -> int:
+    if not text.isdigit() or len(text) > 13:
+        raise BadRequest(f"{text[:20]!r} is not the number of a message")
+    return int(text)

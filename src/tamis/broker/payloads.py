@@ -1,0 +1,114 @@
+"""``Payloads``: what a delivery contains: ids, the document, the nodes, or a message of FLWR.
+
+Nodes and messages are made when they are delivered, of the document and the subscription's present
+expression: so a message that thousands of subscriptions match is stored once.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections import OrderedDict
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+import tamis
+from tamis.broker.core.model import Subscription
+from tamis.broker.core.queue import Delivery
+from tamis.broker.index import kind_of
+from tamis.broker.store.queries import Kept
+from tamis.core.errors import TamisError
+
+_COMPILED_MAX = 1_000
+
+
+class Payloads:
+    """Makes the JSON of deliveries. The expressions that were used last are kept compiled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._compiled: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+    def delivery(
+        self,
+        topic: str,
+        namespaces: dict[str, str],
+        subscription: Subscription,
+        delivery: Delivery,
+        kept: Kept | None,
+    ) -> dict[str, Any]:
+        """What a consumer gets.
+
+        Args:
+            kept: the message; None: it is deleted, which the delivery says.
+        """
+        found: dict[str, Any] = {
+            "topic": topic,
+            "subscription": subscription.id,
+            "number": delivery.number,
+            "attempt": delivery.attempt,
+            "replay": delivery.is_replay,
+        }
+        if kept is None:
+            return found | {"deleted": True}
+        message = kept.message
+        found |= {"accepted": rfc3339(kept.accepted), "version": kept.version}
+        found["content_type"] = message.content_type
+        if message.id:
+            found["id"] = message.id
+        if message.attributes:
+            found["cloudevent"] = orjson.Fragment(message.attributes)
+        try:
+            return found | self._payload(namespaces, subscription, kept)
+        except TamisError as error:  # the subscription was replaced by one that it cannot answer
+            return found | {"error": str(error)}
+
+    def _payload(
+        self, namespaces: dict[str, str], subscription: Subscription, kept: Kept
+    ) -> dict[str, Any]:
+        body = kept.message.body
+        match subscription.payload:
+            case "document":
+                return document(kept.message.content_type, body)
+            case "nodes" if subscription.language == "xpath":
+                matcher = self._matcher(namespaces, subscription)
+                match = matcher.match(body, nodes="all")
+                return {"nodes": list(match.nodes("s").fragments()) if match else []}
+            case "message" if subscription.language == "flwr":
+                made = self._matcher(namespaces, subscription).transform(body)
+                return {"message": made[0].text if len(made) else None}
+        return {}
+
+    def _matcher(self, namespaces: dict[str, str], subscription: Subscription) -> Any:
+        language, expression = subscription.language, subscription.expression
+        key = language, expression, *sorted(namespaces.items())
+        with self._lock:
+            found = self._compiled.pop(key, None)
+            if found is None:
+                make: Any = tamis.compile if language == "xpath" else tamis.Transformer
+                found = make({"s": expression}, namespaces=namespaces)
+            self._compiled[key] = found
+            while len(self._compiled) > _COMPILED_MAX:
+                self._compiled.popitem(last=False)
+        return found
+
+
+def document(content_type: str, body: bytes) -> dict[str, Any]:
+    """A document as a member of a JSON object: JSON as it is, else text, else base 64."""
+    if kind_of(content_type) == "json":
+        return {"document": orjson.Fragment(body)}
+    try:
+        return {"document": body.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"document_base64": base64.b64encode(body).decode("ascii")}
+
+
+def rfc3339(seconds: float) -> str:
+    """A time.
+
+    >>> rfc3339(0.5)
+    '1970-01-01T00:00:00.500000Z'
+    """
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
