@@ -1,63 +1,28 @@
 """``Service``: a broker, its store and its indexes, for callers on an event loop.
 
-One thread runs the :class:`tamis.broker.core.broker.Broker`. It takes all commands that came while
-the last transaction was stored, matches their messages together, and stores them as the next
-transaction (group commit). Answers go back to the event loop, all of a transaction at once.
+A :class:`tamis.broker.runner.Runner` runs the broker in a thread. Its answers come back to the
+event loop, all of a transaction at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
 import time
-from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from random import random
 from typing import Any, NamedTuple, TypeVar
 
 from tamis.broker.core.broker import Broker
-from tamis.broker.core.model import (
-    Message,
-    Name,
-    Quotas,
-    Reply,
-    Subscription,
-    TopicOptions,
-    Transaction,
-)
-from tamis.broker.core.queue import BrokerError, Lease
-from tamis.broker.index import TopicIndex, open_index
+from tamis.broker.core.model import Message, Name, Quotas, Reply, Subscription, TopicOptions
+from tamis.broker.core.queue import Lease
 from tamis.broker.payloads import Payloads
-from tamis.broker.store.queries import Kept, Queries, StoreCatalog, Token
+from tamis.broker.runner import Answer, Command, Request, Runner
+from tamis.broker.store.queries import Kept, Queries, Token
 from tamis.broker.store.writing import Store
-from tamis.core.errors import StoreError, TamisError
+from tamis.core.errors import TamisError
 
-log = logging.getLogger("tamis.broker")
 T = TypeVar("T")
-Command = Callable[[Broker, "Request"], Any]
-
-_WAITING_MAX, _WAITING_BYTES_MAX = 20_000, 128 << 20
-_GROUP_MAX = 4_096
-_RECENT_BYTES_MAX = 64 << 20
-_EXPIRE_S, _MAINTAIN_S, _KEYS_S, _KEYS_KEPT_S = 0.25, 2.0, 600.0, 86_400.0
-_FORGOTTEN_MAX = 2_000
-"""So many messages are deleted in a transaction: others wait for 20 ms."""
-_RETRY_S = 1.0
-
-
-class Overloaded(BrokerError):  # noqa: N818 - says what is the matter
-    """More commands wait than the broker can follow soon: try again later."""
-
-    code = "broker-overloaded"
-
-
-class Stopping(BrokerError):  # noqa: N818 - says what is the matter
-    """The broker stops: nothing is accepted any more."""
-
-    code = "broker-stopping"
 
 
 class Taken(NamedTuple):
@@ -91,33 +56,6 @@ class Watch:
         self._event.clear()
 
 
-class Request:
-    """A command on its way, with one reply for each of its parts."""
-
-    __slots__ = ("bytes", "command", "future", "left", "replies")
-
-    def __init__(
-        self, command: Command, future: asyncio.Future[Any], parts: int, size: int
-    ) -> None:
-        self.command, self.future, self.left, self.bytes = command, future, parts, size
-        self.replies: list[Any] = [None] * parts
-
-    def reply(self, part: int, reply: Reply) -> bool:
-        """Have a reply; whether it was the last one."""
-        self.replies[part] = reply
-        self.left -= 1
-        return self.left == 0
-
-
-class Counts:
-    """What happened since the start."""
-
-    def __init__(self) -> None:
-        self.published = self.refused = self.matches = self.deliveries = self.acknowledged = 0
-        self.failed = self.commits = self.restarts = 0
-        self.commit_s = 0.0
-
-
 class Service:
     """A broker that runs.
 
@@ -135,20 +73,14 @@ class Service:
         quotas: Quotas = Quotas(),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._folder, self._open_store, self._quotas = folder, open_store, quotas
-        self.clock, self.counts, self.payloads = clock, Counts(), Payloads()
-        self._commands: deque[Request] = deque()
-        self._waiting_bytes = 0
-        self._wake, self._is_stopping = threading.Event(), False
-        self._outstanding: set[Request] = set()
-        self._recent: OrderedDict[Name, Kept] = OrderedDict()
-        self._recent_bytes = 0
+        self.clock, self.payloads = clock, Payloads()
+        self._runner = Runner(
+            folder, open_store, quotas, clock, self._resolve_soon, self._receive_soon
+        )
+        self.counts = self._runner.counts
+        self.is_draining = False
         self._watches: dict[Name, set[Watch]] = {}
         self.on_pushed: Callable[[list[tuple[str, str]]], None] = lambda _: None
-        self._reading = threading.Lock()
-        self.is_draining = False
-        self._indexes: dict[str, TopicIndex] = {}
-        self._flushed: dict[str, int] = {}
 
     # -- the event loop ----------------------------------------------------------------------------
 
@@ -159,9 +91,7 @@ class Service:
             StoreError: the store cannot be opened.
         """
         self._loop = asyncio.get_running_loop()
-        await asyncio.to_thread(self._open)
-        self._thread = threading.Thread(target=self._run, name="tamis-broker", daemon=True)
-        self._thread.start()
+        await asyncio.to_thread(self._runner.start)
 
     def drain(self) -> None:
         """End streams, so that the server can stop."""
@@ -170,19 +100,11 @@ class Service:
 
     async def stop(self) -> None:
         """Answer what waits, store it, and close everything."""
-        self._is_stopping = True
-        self._wake.set()
-        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._runner.stop)
 
     def _call(self, command: Command, parts: int, size: int = 0) -> asyncio.Future[Any]:
-        if self._is_stopping:
-            raise Stopping("the broker stops: try again when it has started")
-        if len(self._commands) >= _WAITING_MAX or self._waiting_bytes > _WAITING_BYTES_MAX:
-            raise Overloaded("more comes than the broker can store: try again later")
         request = Request(command, self._loop.create_future(), parts, size)
-        self._waiting_bytes += size
-        self._commands.append(request)
-        self._wake.set()
+        self._runner.submit(request)
         return request.future
 
     async def ask(self, question: Callable[[Broker], T]) -> T:
@@ -222,7 +144,7 @@ class Service:
                 try:
                     each(broker, (request, part))
                 except TamisError as error:
-                    self._replied(Reply((request, part), error=error), [])
+                    self._runner.replied(Reply((request, part), error=error), [])
 
         replies: list[Reply] = await self._call(command, len(commands))
         return replies
@@ -240,7 +162,7 @@ class Service:
             while True:
                 taken = await self.try_take(topic, subscription, most, seconds)
                 left = until - self.clock()
-                if taken.lease is not None or left <= 0 or self._is_stopping:
+                if taken.lease is not None or left <= 0 or self.is_draining:
                     return taken
                 if taken.due is not None:
                     left = min(left, max(0.01, taken.due - self.clock()))
@@ -283,8 +205,8 @@ class Service:
     async def messages(self, topic: str, numbers: Iterable[int]) -> dict[int, Kept]:
         """The messages of some numbers that are kept."""
         wanted = list(numbers)
-        found = {number: self._recent[topic, number] for number in wanted
-                 if (topic, number) in self._recent}  # fmt: skip
+        found = {number: self._runner.recent[topic, number] for number in wanted
+                 if (topic, number) in self._runner.recent}  # fmt: skip
         missing = [number for number in wanted if number not in found]
         if missing:
 
@@ -296,114 +218,27 @@ class Service:
 
     async def read(self, function: Callable[[Queries], T]) -> T:
         """What a function reads of the store, over a connection of its own."""
-
-        def reading() -> T:
-            with self._reading:
-                return function(self._reader)
-
-        return await asyncio.to_thread(reading)
+        return await asyncio.to_thread(self._runner.read, function)
 
     async def write(self, function: Callable[[Store], None]) -> None:
         """Change what is not part of transactions, such as tokens."""
-        await self.ask(lambda _: function(self._store))
+        await self.ask(lambda _: self._runner.write(function))
 
     def options(self, topic: str) -> TopicOptions:
         """How a topic is kept."""
-        return self._options[topic]
+        return self._runner.options[topic]
 
     def tokens(self) -> list[Token]:
         """The tokens at the start."""
-        return self._reader.tokens()
+        return self._runner.read(Queries.tokens)
 
-    # -- the thread of the broker ------------------------------------------------------------------
+    def _resolve_soon(self, answers: list[Answer]) -> None:
+        self._loop.call_soon_threadsafe(_resolve, answers)
 
-    def _open(self) -> None:
-        self._store = self._open_store()
-        self._reader = self._store.reader()
-        self._options = self._store.topics()
-        for name, options in self._options.items():
-            tenant, _, topic = name.partition("/")
-            folder = self._folder / tenant / topic
-            self._indexes[name] = open_index(folder, options, self._store, name)
-        self._broker = Broker(
-            {name: self._store.read(name) for name in self._options},
-            lambda name: StoreCatalog(self._store, name),
-            self._indexes.__getitem__,
-            random,
-            epoch=self._store.epoch,
-            quotas=self._quotas,
-        )
-
-    def _close(self) -> None:
-        for index in self._indexes.values():
-            index.close()
-        self._indexes = {}
-        with self._reading:
-            self._reader.close()
-            self._store.close()
-
-    def _run(self) -> None:
-        expire = maintain = keys = 0.0
-        while True:
-            self._wake.wait(_EXPIRE_S)
-            self._wake.clear()
-            is_last = self._is_stopping and not self._commands
-            now = self.clock()
-            try:
-                if now < expire - 2 * _EXPIRE_S or now >= expire:  # the clock may go back
-                    self._broker.expire(now)
-                    expire = now + _EXPIRE_S
-                self._follow()
-                self._commit()
-                self._notify()
-                if abs(now - maintain) >= _MAINTAIN_S:
-                    self._maintain(now)
-                    maintain = now
-                if abs(now - keys) >= _KEYS_S:
-                    self._store.expire_keys(now - _KEYS_KEPT_S)
-                    keys = now
-                if is_last:
-                    self._maintain(now)
-                    self._close()
-                    return
-            except Exception as error:  # nobody knows what is stored
-                self._restart(error)
-                if self._is_stopping:
-                    return
-            if self._commands:
-                self._wake.set()
-
-    def _follow(self) -> None:
-        """Follow the commands that wait."""
-        answers: list[tuple[asyncio.Future[Any], Any]] = []
-        for _ in range(min(_GROUP_MAX, len(self._commands))):
-            request = self._commands.popleft()
-            self._waiting_bytes -= request.bytes
-            self._outstanding.add(request)
-            try:
-                result = request.command(self._broker, request)
-            except StoreError:
-                raise
-            except Exception as error:
-                if not isinstance(error, TamisError):
-                    log.exception("a command failed")
-                result, request.replies = error, []
-            if request.left == 0 or isinstance(result, BaseException):
-                self._outstanding.discard(request)
-                answers.append((request.future, request.replies or result))
-        self._answer(answers)
-
-    def _notify(self) -> None:
-        """Have consumers take what is ready."""
-        ready = self._broker.take_ready()
-        pushed: dict[tuple[str, str], None] = {}
-        for topic, number in ready:
-            subscription = self._broker.topics[topic].subscriptions.get(number)
-            if subscription is not None and subscription.webhook is not None:
-                pushed[topic, subscription.id] = None
+    def _receive_soon(self, names: list[Name], pushed: list[tuple[str, str]]) -> None:
         if pushed:
-            self._loop.call_soon_threadsafe(self.on_pushed, list(pushed))
-        if watched := [name for name in ready if name in self._watches]:
+            self._loop.call_soon_threadsafe(self.on_pushed, pushed)
+        if watched := [name for name in names if name in self._watches]:
             self._loop.call_soon_threadsafe(self._receive, watched)
 
     def _receive(self, names: list[Name]) -> None:
@@ -411,94 +246,8 @@ class Service:
             for watch in self._watches.get(name, ()):
                 watch.receive()
 
-    def _commit(self) -> None:
-        """Store the next transaction, and answer."""
-        name: Any
-        transaction = self._broker.begin(self.clock())
-        if transaction is None:
-            return
-        for name, options in transaction.created.items():
-            self._open_new(name, options)
-        start = time.perf_counter()
-        self._store.write(transaction)
-        self.counts.commit_s += time.perf_counter() - start
-        self.counts.commits += 1
-        self._remember(transaction)
-        answers: list[tuple[asyncio.Future[Any], Any]] = []
-        for reply in self._broker.committed():
-            self._replied(reply, answers)
-        self._answer(answers)
 
-    def _open_new(self, name: str, options: TopicOptions) -> None:
-        tenant, _, topic = name.partition("/")
-        self._options[name] = options
-        self._indexes[name] = TopicIndex(self._folder / tenant / topic, options)
-
-    def _replied(self, reply: Reply, answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
-        if reply.request is None:
-            return
-        request, part = reply.request
-        if reply.matches is not None:
-            self.counts.published += 1
-            self.counts.matches += reply.matches
-        if request.reply(part, reply):
-            self._outstanding.discard(request)
-            answers.append((request.future, request.replies))
-
-    def _remember(self, transaction: Transaction) -> None:
-        """Keep recent messages that somebody gets in memory."""
-        for topic, messages in transaction.messages.items():
-            for number, accepted, message, (version, matched) in messages:
-                if len(matched):
-                    self._recent[topic, number] = Kept(number, accepted, message, version, matched)
-                    self._recent_bytes += len(message.body)
-        while self._recent_bytes > _RECENT_BYTES_MAX:
-            _, kept = self._recent.popitem(last=False)
-            self._recent_bytes -= len(kept.message.body)
-
-    def _answer(self, answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
-        if answers:
-            self._loop.call_soon_threadsafe(_resolve, answers)
-
-    def _maintain(self, now: float) -> None:
-        """Delete old messages, and note what the folders of the indexes have."""
-        for name, topic in self._broker.topics.items():
-            if number := self._store.outdated(name, self._options[name], now, _FORGOTTEN_MAX):
-                self._broker.forget(name, number)
-                self._wake.set()
-            if topic.indexed != self._flushed.get(name):
-                self._indexes[name].flush()
-                self._store.set_indexed(name, topic.indexed)
-                self._flushed[name] = topic.indexed
-
-    def _restart(self, error: Exception) -> None:
-        """Make another broker, of what is stored; nobody knows what became of the last commands."""
-        log.error("the broker starts again: %s", error, exc_info=not isinstance(error, TamisError))
-        failed = (
-            error if isinstance(error, TamisError) else StoreError(str(error), str(self._folder))
-        )
-        self._answer([(request.future, failed) for request in self._outstanding])
-        self._outstanding, self._flushed = set(), {}
-        self.counts.restarts += 1
-        self._recent.clear()
-        self._recent_bytes = 0
-        while not self._is_stopping:
-            try:
-                self._close()
-            except Exception as again:
-                log.error("closing the store: %s", again)
-            try:
-                self._open()
-                return
-            except Exception as again:
-                log.error("the store cannot be opened, tried again in %s s: %s", _RETRY_S, again)
-                waiting, self._commands = self._commands, deque()
-                self._answer([(request.future, failed) for request in waiting])
-                self._waiting_bytes = 0
-                time.sleep(_RETRY_S)
-
-
-def _resolve(answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+def _resolve(answers: list[Answer]) -> None:
     """Give futures their results, on the event loop."""
     for future, result in answers:
         if future.done():

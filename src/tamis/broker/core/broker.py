@@ -73,7 +73,7 @@ class Broker:
         self._leased: dict[Name, None] = {}
         self._replies: list[Reply] = []
         self._storing: Transaction | None = None
-        self._ready: list[Name] = []
+        self._ready = [(name, n) for name, topic in self._topics.items() for n in topic.queues]
 
     def _open(self, name: str, stored: StoredTopic) -> Topic:
         return Topic(name, stored, self._catalog_of(name), self._index_of(name), self._sources)

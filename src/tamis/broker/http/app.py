@@ -133,17 +133,17 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
         lambda: SqliteStore(options.data / "broker.db"),
         quotas=options.quotas,
     )
-    await service.start()
-    try:
-        access = Access(service)
-        if not len(access):
-            await _first_token(access, options.data)
-        async with WebhookSender(guard) as sender:
-            dispatcher = Dispatcher(service, sender, guard)
+    async with WebhookSender(guard) as sender:
+        dispatcher = Dispatcher(service, sender, guard)
+        await service.start()
+        try:
+            access = Access(service)
+            if not len(access):
+                await _first_token(access, options.data)
             await _serve(App(service, access, guard), service, options, started)
+        finally:
             await dispatcher.close()
-    finally:
-        await service.stop()
+            await service.stop()
 
 
 async def _first_token(access: Access, data: Path) -> None:

@@ -1,0 +1,329 @@
+"""``Runner``: the thread that runs a broker, and stores what it decides.
+
+It takes all commands that came while the last transaction was stored, matches their messages
+together, and stores them as the next transaction (group commit).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from pathlib import Path
+from random import random
+from typing import Any, TypeVar
+
+from tamis.broker.core.broker import Broker
+from tamis.broker.core.model import Name, Quotas, Reply, TopicOptions, Transaction
+from tamis.broker.core.queue import BrokerError
+from tamis.broker.index import TopicIndex, open_index
+from tamis.broker.store.queries import Kept, Queries, StoreCatalog
+from tamis.broker.store.writing import Store
+from tamis.core.errors import StoreError, TamisError
+
+log = logging.getLogger("tamis.broker")
+T = TypeVar("T")
+Command = Callable[[Broker, "Request"], Any]
+Answer = tuple[asyncio.Future[Any], Any]
+"""A future, and its result, or the error that is it."""
+
+_WAITING_MAX, _WAITING_BYTES_MAX = 20_000, 128 << 20
+_GROUP_MAX = 4_096
+_RECENT_BYTES_MAX = 64 << 20
+_EXPIRE_S, _MAINTAIN_S, _KEYS_S, _KEYS_KEPT_S = 0.25, 2.0, 600.0, 86_400.0
+_FORGOTTEN_MAX = 2_000
+"""So many messages are deleted in a transaction: others wait for 20 ms."""
+_RETRY_S = 1.0
+
+
+class Overloaded(BrokerError):  # noqa: N818 - says what is the matter
+    """More commands wait than the broker can follow soon: try again later."""
+
+    code = "broker-overloaded"
+
+
+class Stopping(BrokerError):  # noqa: N818 - says what is the matter
+    """The broker stops: nothing is accepted any more."""
+
+    code = "broker-stopping"
+
+
+class Request:
+    """A command on its way, with one reply for each of its parts."""
+
+    __slots__ = ("bytes", "command", "future", "left", "replies")
+
+    def __init__(
+        self, command: Command, future: asyncio.Future[Any], parts: int, size: int
+    ) -> None:
+        self.command, self.future, self.left, self.bytes = command, future, parts, size
+        self.replies: list[Any] = [None] * parts
+
+    def reply(self, part: int, reply: Reply) -> bool:
+        """Have a reply; whether it was the last one."""
+        if not self.replies:
+            return False  # another part failed
+        self.replies[part] = reply
+        self.left -= 1
+        return self.left == 0
+
+
+class Counts:
+    """What happened since the start."""
+
+    def __init__(self) -> None:
+        self.published = self.refused = self.matches = self.deliveries = self.acknowledged = 0
+        self.failed = self.commits = self.restarts = 0
+        self.commit_s = 0.0
+
+
+class Runner:
+    """Runs a broker.
+
+    Args:
+        folder: of the indexes.
+        open_store: opens the store; again, if it failed.
+        clock: the time in seconds since 1970.
+        on_answers: called with answers, in the thread of the broker.
+        on_ready: called there with queues that may have messages to take, and with the topics and
+            ids of those that have a webhook.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        open_store: Callable[[], Store],
+        quotas: Quotas,
+        clock: Callable[[], float],
+        on_answers: Callable[[list[Answer]], None],
+        on_ready: Callable[[list[Name], list[tuple[str, str]]], None],
+    ) -> None:
+        self._folder, self._open_store, self._quotas = folder, open_store, quotas
+        self._clock, self._on_answers, self._on_ready = clock, on_answers, on_ready
+        self.counts = Counts()
+        self.options: dict[str, TopicOptions] = {}
+        self.recent: OrderedDict[Name, Kept] = OrderedDict()
+        self._recent_bytes = 0
+        self._commands: deque[Request] = deque()
+        self._waiting_bytes = 0
+        self._wake, self._is_stopping = threading.Event(), False
+        self._outstanding: set[Request] = set()
+        self._reading = threading.Lock()
+        self._indexes: dict[str, TopicIndex] = {}
+        self._flushed: dict[str, int] = {}
+
+    def start(self) -> None:
+        """Open the store and the indexes, and begin.
+
+        Raises:
+            StoreError: the store cannot be opened.
+        """
+        self._open()
+        self._thread = threading.Thread(target=self._run, name="tamis-broker", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Follow the commands that wait, store them, and close everything."""
+        self._is_stopping = True
+        self._wake.set()
+        self._thread.join()
+
+    def submit(self, request: Request) -> None:
+        """Have a command followed.
+
+        Raises:
+            Overloaded: too much waits.
+            Stopping: the broker stops.
+        """
+        if self._is_stopping:
+            raise Stopping("the broker stops: try again when it has started")
+        if len(self._commands) >= _WAITING_MAX or self._waiting_bytes > _WAITING_BYTES_MAX:
+            raise Overloaded("more comes than the broker can store: try again later")
+        self._waiting_bytes += request.bytes
+        self._commands.append(request)
+        self._wake.set()
+
+    def read(self, function: Callable[[Queries], T]) -> T:
+        """What a function reads of the store, over a connection of its own; in any thread."""
+        with self._reading:
+            return function(self._reader)
+
+    def write(self, function: Callable[[Store], None]) -> None:
+        """Change what is not part of transactions; in a command."""
+        function(self._store)
+
+    # -- the thread of the broker ------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self._store = self._open_store()
+        self._reader = self._store.reader()
+        self.options = self._store.topics()
+        for name, options in self.options.items():
+            self._indexes[name] = open_index(self._folder / name, options, self._store, name)
+        self._broker = Broker(
+            {name: self._store.read(name) for name in self.options},
+            lambda name: StoreCatalog(self._store, name),
+            self._indexes.__getitem__,
+            random,
+            epoch=self._store.epoch,
+            quotas=self._quotas,
+        )
+
+    def _close(self) -> None:
+        for index in self._indexes.values():
+            index.close()
+        self._indexes = {}
+        with self._reading:
+            self._reader.close()
+            self._store.close()
+
+    def _run(self) -> None:
+        expire = maintain = keys = 0.0
+        while True:
+            self._wake.wait(_EXPIRE_S)
+            self._wake.clear()
+            is_last = self._is_stopping and not self._commands
+            now = self._clock()
+            try:
+                if now < expire - 2 * _EXPIRE_S or now >= expire:  # the clock may go back
+                    self._broker.expire(now)
+                    expire = now + _EXPIRE_S
+                self._follow()
+                self._commit()
+                self._notify()
+                if abs(now - maintain) >= _MAINTAIN_S:
+                    self._maintain(now)
+                    maintain = now
+                if abs(now - keys) >= _KEYS_S:
+                    self._store.expire_keys(now - _KEYS_KEPT_S)
+                    keys = now
+                if is_last:
+                    self._maintain(now)
+                    self._close()
+                    return
+            except Exception as error:  # nobody knows what is stored
+                self._restart(error)
+                if self._is_stopping:
+                    return
+            if self._commands:
+                self._wake.set()
+
+    def _follow(self) -> None:
+        """Follow the commands that wait."""
+        answers: list[Answer] = []
+        for _ in range(min(_GROUP_MAX, len(self._commands))):
+            request = self._commands.popleft()
+            self._waiting_bytes -= request.bytes
+            self._outstanding.add(request)
+            try:
+                result = request.command(self._broker, request)
+            except StoreError:
+                raise
+            except Exception as error:
+                if not isinstance(error, TamisError):
+                    log.exception("a command failed")
+                result, request.replies = error, []
+            if request.left == 0 or isinstance(result, BaseException):
+                self._outstanding.discard(request)
+                answers.append((request.future, request.replies or result))
+        self._answer(answers)
+
+    def _notify(self) -> None:
+        """Have consumers take what is ready."""
+        ready = self._broker.take_ready()
+        pushed: dict[tuple[str, str], None] = {}
+        for topic, number in ready:
+            subscription = self._broker.topics[topic].subscriptions.get(number)
+            if subscription is not None and subscription.webhook is not None:
+                pushed[topic, subscription.id] = None
+        if ready:
+            self._on_ready(ready, list(pushed))
+
+    def _commit(self) -> None:
+        """Store the next transaction, and answer."""
+        name: Any
+        transaction = self._broker.begin(self._clock())
+        if transaction is None:
+            return
+        for name, options in transaction.created.items():
+            self._open_new(name, options)
+        start = time.perf_counter()
+        self._store.write(transaction)
+        self.counts.commit_s += time.perf_counter() - start
+        self.counts.commits += 1
+        self._remember(transaction)
+        answers: list[Answer] = []
+        for reply in self._broker.committed():
+            self.replied(reply, answers)
+        self._answer(answers)
+
+    def _open_new(self, name: str, options: TopicOptions) -> None:
+        self.options[name] = options
+        self._indexes[name] = TopicIndex(self._folder / name, options)
+
+    def replied(self, reply: Reply, answers: list[Answer]) -> None:
+        """Have the reply of a part of a request."""
+        if reply.request is None:
+            return
+        request, part = reply.request
+        if reply.matches is not None:
+            self.counts.published += 1
+            self.counts.matches += reply.matches
+        if request.reply(part, reply):
+            self._outstanding.discard(request)
+            answers.append((request.future, request.replies))
+
+    def _remember(self, transaction: Transaction) -> None:
+        """Keep recent messages that somebody gets in memory."""
+        for topic, messages in transaction.messages.items():
+            for number, accepted, message, (version, matched) in messages:
+                if len(matched):
+                    self.recent[topic, number] = Kept(number, accepted, message, version, matched)
+                    self._recent_bytes += len(message.body)
+        while self._recent_bytes > _RECENT_BYTES_MAX:
+            _, kept = self.recent.popitem(last=False)
+            self._recent_bytes -= len(kept.message.body)
+
+    def _answer(self, answers: list[Answer]) -> None:
+        if answers:
+            self._on_answers(answers)
+
+    def _maintain(self, now: float) -> None:
+        """Delete old messages, and note what the folders of the indexes have."""
+        for name, topic in self._broker.topics.items():
+            if number := self._store.outdated(name, self.options[name], now, _FORGOTTEN_MAX):
+                self._broker.forget(name, number)
+                self._wake.set()
+            if topic.indexed != self._flushed.get(name):
+                self._indexes[name].flush()
+                self._store.set_indexed(name, topic.indexed)
+                self._flushed[name] = topic.indexed
+
+    def _restart(self, error: Exception) -> None:
+        """Make another broker, of what is stored; nobody knows what became of the last commands."""
+        log.error("the broker starts again: %s", error, exc_info=not isinstance(error, TamisError))
+        failed = (
+            error if isinstance(error, TamisError) else StoreError(str(error), str(self._folder))
+        )
+        self._answer([(request.future, failed) for request in self._outstanding])
+        self._outstanding, self._flushed = set(), {}
+        self.counts.restarts += 1
+        self.recent.clear()
+        self._recent_bytes = 0
+        while not self._is_stopping:
+            try:
+                self._close()
+            except Exception as again:
+                log.error("closing the store: %s", again)
+            try:
+                self._open()
+                return
+            except Exception as again:
+                log.error("the store cannot be opened, tried again in %s s: %s", _RETRY_S, again)
+                waiting, self._commands = self._commands, deque()
+                self._answer([(request.future, failed) for request in waiting])
+                self._waiting_bytes = 0
+                time.sleep(_RETRY_S)
