@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from random import random
 from typing import Any, TypeVar
@@ -111,7 +112,7 @@ class Runner:
         self._waiting_bytes = 0
         self._wake, self._is_stopping = threading.Event(), False
         self._outstanding: set[Request] = set()
-        self._reading = threading.Lock()
+        self._reading, self._opened = threading.Lock(), ExitStack()
         self._indexes: dict[str, TopicIndex] = {}
         self._flushed: dict[str, int] = {}
 
@@ -159,10 +160,12 @@ class Runner:
 
     def _open(self) -> None:
         self._store = self._open_store()
+        self._opened.callback(self._store.close)
         self._reader = self._store.reader()
+        self._opened.callback(self._close_reader, self._reader)
         self.options = self._store.topics()
         for name, options in self.options.items():
-            self._indexes[name] = open_index(self._folder / name, options, self._store, name)
+            self._keep_index(name, open_index(self._folder / name, options, self._store, name))
         self._broker = Broker(
             {name: self._store.read(name) for name in self.options},
             lambda name: StoreCatalog(self._store, name),
@@ -172,13 +175,13 @@ class Runner:
             quotas=self._quotas,
         )
 
-    def _close(self) -> None:
-        for index in self._indexes.values():
-            index.close()
-        self._indexes = {}
+    def _keep_index(self, name: str, index: TopicIndex) -> None:
+        self._indexes[name] = index
+        self._opened.callback(index.close)
+
+    def _close_reader(self, reader: Queries) -> None:
         with self._reading:
-            self._reader.close()
-            self._store.close()
+            reader.close()
 
     def _run(self) -> None:
         expire = maintain = keys = 0.0
@@ -202,7 +205,7 @@ class Runner:
                     keys = now
                 if is_last:
                     self._maintain(now)
-                    self._close()
+                    self._opened.close()
                     return
             except Exception as error:  # nobody knows what is stored
                 self._restart(error)
@@ -262,7 +265,7 @@ class Runner:
 
     def _open_new(self, name: str, options: TopicOptions) -> None:
         self.options[name] = options
-        self._indexes[name] = TopicIndex(self._folder / name, options)
+        self._keep_index(name, TopicIndex(self._folder / name, options))
 
     def replied(self, reply: Reply, answers: list[Answer]) -> None:
         """Have the reply of a part of a request."""
@@ -278,6 +281,9 @@ class Runner:
 
     def _remember(self, transaction: Transaction) -> None:
         """Keep recent messages that somebody gets in memory."""
+        for topic, last in transaction.forgotten.items():
+            for name in [name for name in self.recent if name[0] == topic and name[1] <= last]:
+                self._recent_bytes -= len(self.recent.pop(name).message.body)
         for topic, messages in transaction.messages.items():
             for number, accepted, message, (version, matched) in messages:
                 if len(matched):
@@ -315,7 +321,7 @@ class Runner:
         self._recent_bytes = 0
         while not self._is_stopping:
             try:
-                self._close()
+                self._opened.close()
             except Exception as again:
                 log.error("closing the store: %s", again)
             try:
