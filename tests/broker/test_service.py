@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from tamis.broker import runner
 from tamis.broker.core.model import Message, NameTaken, Subscription, TopicOptions, UnknownName
 from tamis.broker.core.queue import Gap, QueueOptions, StaleLease
+from tamis.broker.http.consumers import acknowledge_all
 from tamis.broker.runner import Overloaded, Stopping
 from tamis.broker.service import Service
 from tamis.broker.store.sqlite import SqliteStore
@@ -40,10 +41,8 @@ async def running(
     )
     await service.start()
     try:
-        try:
+        with suppress(NameTaken):
             await service.change(lambda core, request: core.create(request, TOPIC, options))
-        except NameTaken:
-            pass
         yield service
     finally:
         await service.stop()
@@ -75,12 +74,9 @@ async def taken(service: Service, id: str) -> list[int]:
     """The messages that a subscription gets; they are acknowledged."""
     found: list[int] = []
     while lease := (await service.try_take(TOPIC, id, 10, 30.0)).lease:
-        for delivery in lease.deliveries:
-            found.append(delivery.number)
-            number = delivery.number
-            await service.change(
-                lambda core, request: core.acknowledge(request, TOPIC, id, lease.token, number)
-            )
+        numbers = [delivery.number for delivery in lease.deliveries]
+        await acknowledge_all(service, TOPIC, id, lease.token, numbers)
+        found += numbers
     return found
 
 
