@@ -33,6 +33,9 @@ from tamis.transform.transformer import Transformer
 log = logging.getLogger("tamis.broker")
 
 _LANGUAGES: tuple[Language, ...] = "xpath", "flwr", "events"
+_COMPILED_MIN = 64
+"""So many new subscriptions are compiled at once, and not when the next message waits for them."""
+_CHECKPOINT_MIN = 1_000
 
 
 class UnsupportedContent(BrokerError):  # noqa: N818 - says what the message is
@@ -51,6 +54,7 @@ class TopicIndex:
     def __init__(self, folder: Path, options: TopicOptions) -> None:
         self._folder, self._namespaces = folder, dict(options.namespaces)
         self._sets: dict[Language, DurableSet[Any, Any, Any]] = {}
+        self._changes = 0
         self.is_new = not folder.exists()
         for language in _LANGUAGES:
             if (folder / language).exists():
@@ -81,7 +85,7 @@ class TopicIndex:
                 gone.append(number)
             else:
                 put[number] = subscription
-            if len(put) >= 100_000:
+            if len(put) >= 10_000:
                 self.change(put, ())
                 put = {}
         self.change(put, gone)
@@ -89,7 +93,11 @@ class TopicIndex:
     def close(self) -> None:
         """Close the folder."""
         for each in self._sets.values():
-            each.close()
+            try:
+                if self._changes >= _CHECKPOINT_MIN:
+                    each.checkpoint()
+            finally:
+                each.close()
 
     def flush(self) -> None:
         """Have all changes so far on the disk."""
@@ -116,7 +124,11 @@ class TopicIndex:
                 with suppress(UnknownSubscription):
                     live.remove(number)
         for language, expressions in new.items():
-            self._open(language).update(expressions)
+            live = self._open(language)
+            live.update(expressions)
+            if len(expressions) >= _COMPILED_MIN:
+                live.snapshot()
+        self._changes += len(put) + len(gone)
 
     # -- messages ----------------------------------------------------------------------------------
 
