@@ -355,7 +355,7 @@ class Schedule:
         topic, name, of, lease = found
         number = self.draw.choice(lease.deliveries).number
         try:
-            self.broker.acknowledge(-1, topic, name, lease.token, number)
+            self.broker.acknowledge(-1, topic, name, lease.token, [number])
         except StaleLease:
             return
         except BrokerError:
@@ -495,7 +495,7 @@ class Schedule:
 
     def settle(self, topic: str, name: str, lease: Lease) -> None:
         for delivery in lease.deliveries:
-            self.broker.acknowledge(-1, topic, name, lease.token, delivery.number)
+            self.broker.acknowledge(-1, topic, name, lease.token, [delivery.number])
             self.settled[topic, self.live[topic, name]][delivery.number] = self.step
 
     def check_got(self, of: tuple[str, int], number: int) -> None:

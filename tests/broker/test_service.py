@@ -200,7 +200,7 @@ async def test_a_store_that_fails_is_opened_again(folder: Path) -> None:
         assert service.counts.restarts == 1
         with pytest.raises(StaleLease):
             await service.change(
-                lambda core, request: core.acknowledge(request, TOPIC, "a", lease.token, 1)
+                lambda core, request: core.acknowledge(request, TOPIC, "a", lease.token, [1])
             )
         assert await taken(service, "a") == [1, 2, 3]
 

@@ -189,11 +189,11 @@ class Broker:
         self._ready.append(name)
 
     def acknowledge(
-        self, request: Any, topic: str, subscription: str, token: int, number: int
+        self, request: Any, topic: str, subscription: str, token: int, numbers: Sequence[int]
     ) -> None:
-        """A message was delivered."""
+        """Messages were delivered."""
         name = self._name(topic, subscription)
-        self._queue_of(name).acknowledge(token, number)
+        self._queue_of(name).acknowledge(token, numbers)
         self._change(name, request)
 
     def fail(

@@ -149,7 +149,7 @@ class DeliveryQueue:
     >>> lease = queue.take(10, now=0.0, seconds=30.0)
     >>> [each.number for each in lease.deliveries], queue.take(10, 0.0, 30.0)
     ([3, 7], None)
-    >>> queue.acknowledge(lease.token, 3)
+    >>> queue.acknowledge(lease.token, [3])
     >>> queue.fail(lease.token, 7, "status 503", now=1.0)
     >>> cursor, failures, _ = queue.changes()
     >>> cursor, failures[7]
@@ -293,18 +293,19 @@ class DeliveryQueue:
                 return None
         return heapq.heappop(self._waiting) if self._waiting else None
 
-    def acknowledge(self, token: int, number: int) -> None:
-        """A message was delivered, and if they are ordered, all before it in the lease.
+    def acknowledge(self, token: int, numbers: Sequence[int]) -> None:
+        """Messages were delivered, and if they are ordered, all before them in the lease.
 
-        One that was acknowledged before is passed over.
+        A message that was acknowledged before is passed over.
         """
         held = self._held(token)
-        if number not in held.deliveries:
-            return
-        is_ordered = self.options.is_ordered
-        for each in [each for each in held.deliveries if is_ordered and each < number] + [number]:
-            del held.deliveries[each]
-            self._settle(each)
+        done = [number for number in numbers if number in held.deliveries]
+        if self.options.is_ordered and done:
+            last = max(done)
+            done = [number for number in held.deliveries if number <= last]
+        for number in done:
+            if held.deliveries.pop(number, None):  # else it is named twice
+                self._settle(number)
         if not held.deliveries:
             del self._leases[token]
 

@@ -74,14 +74,8 @@ async def acknowledge_all(
 ) -> None:
     """Acknowledge messages of a lease, in one transaction."""
 
-    def command(core: Any, request: Any) -> None:
-        for number in numbers[:-1]:
-            core.acknowledge(None, topic, id, token, number)
-        core.acknowledge(request, topic, id, token, numbers[-1])
-
-    if numbers:
-        await service.change(command)
-        service.counts.acknowledged += len(numbers)
+    await service.change(lambda core, request: core.acknowledge(request, topic, id, token, numbers))
+    service.counts.acknowledged += len(numbers)
 
 
 @router.post(_SUBSCRIPTION + "/fail", status_code=204)
