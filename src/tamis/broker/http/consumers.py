@@ -73,7 +73,6 @@ async def acknowledge_all(
     service: Service, topic: str, id: str, token: int, numbers: Sequence[int]
 ) -> None:
     """Acknowledge messages of a lease, in one transaction."""
-
     await service.change(lambda core, request: core.acknowledge(request, topic, id, token, numbers))
     service.counts.acknowledged += len(numbers)
 
