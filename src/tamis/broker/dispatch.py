@@ -21,12 +21,12 @@ from tamis.broker.delivery.addresses import AddressGuard, EndpointRefused
 from tamis.broker.delivery.breaker import CircuitBreakers
 from tamis.broker.delivery.signing import envelope
 from tamis.broker.delivery.webhooks import Attempt, Outcome, WebhookSender
-from tamis.broker.http.consumers import acknowledge_all, deliveries
+from tamis.broker.http.consumers import deliveries
 from tamis.broker.service import Service, Taken
 
 log = logging.getLogger("tamis.broker")
 
-_MOST = 16
+_MOST = 32
 _LEASE_S = 600.0  # longer than all attempts of a lease may take
 _TAKING_MAX = 512
 _Name = tuple[str, str]
@@ -127,7 +127,13 @@ class Dispatcher:
             else:
                 self._breakers.failed(key, service.clock())
         if outcome.is_delivered or "deleted" in made:
-            await acknowledge_all(service, topic, id, token, [delivery.number])
+            # The next message, or lease, does not wait until this is stored.
+            service.counts.acknowledged += 1
+            numbers = [delivery.number]
+            done = service.submit(
+                lambda core, request: core.acknowledge(request, topic, id, token, numbers)
+            )
+            done.add_done_callback(lambda future: future.exception())
             return True
         await self._failed(topic, subscription, token, delivery.number, outcome)
         return False

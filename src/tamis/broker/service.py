@@ -124,13 +124,17 @@ class Service:
         replies: list[Reply] = await self._call(command, len(messages), size)
         return replies
 
+    def submit(self, command: Callable[[Broker, Any], None]) -> asyncio.Future[Any]:
+        """Have a command followed before all later ones; the future has a list of its reply."""
+        return self._call(lambda broker, request: command(broker, (request, 0)), 1)
+
     async def change(self, command: Callable[[Broker, Any], None]) -> Reply:
         """Follow a command that has one reply.
 
         Raises:
             TamisError: it was refused.
         """
-        (reply,) = await self._call(lambda broker, request: command(broker, (request, 0)), 1)
+        (reply,) = await self.submit(command)
         if reply.error is not None:
             raise reply.error
         found: Reply = reply
