@@ -14,116 +14,41 @@ import itertools
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from benchmarks import recording
+from benchmarks import broker_rivals, recording
 from benchmarks.broker_load import (
+    CONNECTIONS,
+    POINTS,
+    SECONDS,
+    SUBSCRIPTIONS,
+    TOPIC,
     Connection,
     Consumers,
     Run,
     Served,
+    ask,
     at_rate,
     batches,
     best,
+    free_port,
+    numbered,
     orders,
+    point,
     posts,
     receive_webhooks,
+    serving,
     shown,
+    subscribe_many,
 )
 
-SECONDS = 5.0
-CONNECTIONS = 64
-TOPIC = "load"
-SUBSCRIPTIONS = 10_000
 RATES = (500, 1_000, 1_500, 2_000, 2_500, 3_000, 3_500, 4_000, 5_000)
-POINTS: dict[str, Callable[[], Coroutine[Any, Any, dict[str, Any]]]] = {}
-
-
-def point(run: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> Any:
-    """What can be measured by its name."""
-    POINTS[run.__name__.replace("_", "-")] = run
-    return run
-
-
-# -- the broker ------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def serving(*options: str, folder: Path | None = None) -> AsyncIterator[tuple[Served, int]]:
-    """`tamis serve` on a free port, and the number of its process."""
-    own = folder or Path(tempfile.mkdtemp(prefix="tamis-broker-"))
-    port = _free_port()
-    command = [sys.executable, "-c", "from tamis.cli import main; main()", "serve"]
-    command += ["--data", str(own), "--port", str(port), *options]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            await asyncio.to_thread(_wait_for, port, process)
-            token = (own / "token").read_text().strip()
-            yield Served("127.0.0.1", port, token), process.pid
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
-            if folder is None:
-                shutil.rmtree(own)
-
-
-def _free_port() -> int:
-    import socket  # noqa: PLC0415
-
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    while process.poll() is None:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz").close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    raise SystemExit("tamis serve did not start")
-
-
-async def ask(served: Served, method: str, path: str, body: Any = None, kind: str = "json") -> Any:
-    """The answer to one request."""
-    data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
-    connection = await Connection().open(served)
-    status, answer = await connection.ask(
-        served.head(method, f"/v1{path}", len(data), f"application/{kind}") + data
-    )
-    connection.close()
-    if status >= 300:
-        raise SystemExit(f"{method} {path}: {status} {answer.decode()}")
-    return orjson.loads(answer) if answer else None
-
-
-async def subscribe_many(served: Served, lines: Iterator[dict[str, Any]]) -> None:
-    """Make the topic, and import subscriptions."""
-    await ask(served, "POST", "/topics", {"name": TOPIC})
-    path = f"/topics/{TOPIC}/subscriptions/import"
-    while group := list(itertools.islice(lines, 20_000)):
-        body = b"\n".join(map(orjson.dumps, group))
-        found = await ask(served, "POST", path, body, "x-ndjson")
-        assert found["refused"] == 0, found["errors"][:3]
-
-
-def numbered(count: int) -> Iterator[dict[str, Any]]:
-    """Subscriptions to one number each."""
-    for number in range(count):
-        yield {"id": f"n{number}", "expression": f"//order[@n = {number}]/item"}
 
 
 def every(count: int, **others: Any) -> Iterator[dict[str, Any]]:
@@ -210,7 +135,7 @@ async def webhooks() -> dict[str, Any]:
     """Documents that one webhook gets: from the request to the webhook."""
     found: dict[str, Any] = {"runs": []}
     async with serving("--allow-http", "--allow-network", "127.0.0.0/8") as (served, _):
-        port, times = _free_port(), dict[int, float]()
+        port, times = free_port(), dict[int, float]()
         arrived: dict[int, float] = {}
 
         def on_body(body: bytes) -> None:
@@ -326,9 +251,8 @@ async def idle_streams() -> dict[str, Any]:
 
 def main() -> None:
     """Measure all points, or those that are named."""
-    import benchmarks.broker_rivals  # noqa: F401, PLC0415 - it has points, too
-
     parser = argparse.ArgumentParser(prog="python -m benchmarks.broker")
+    assert broker_rivals.POINTS is POINTS
     parser.add_argument("points", nargs="*", metavar="POINT", help=", ".join(POINTS))
     parser.add_argument("--record", type=Path, help="what is known, and is added to")
     given = parser.parse_args()

@@ -6,11 +6,41 @@ Requests are written to sockets as bytes, so that the load costs little beside t
 from __future__ import annotations
 
 import asyncio
+import itertools
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+
+CONNECTIONS = 64
+SECONDS = 5.0
+SUBSCRIPTIONS = 10_000
+TOPIC = "load"
+POINTS: dict[str, Callable[[], Coroutine[Any, Any, dict[str, Any]]]] = {}
+
+
+def point(run: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> Any:
+    """What can be measured by its name."""
+    POINTS[run.__name__.replace("_", "-")] = run
+    return run
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 class Served(NamedTuple):
@@ -177,6 +207,67 @@ async def receive_webhooks(
             writer.close()
 
     return await asyncio.start_server(serve, "127.0.0.1", port)
+
+
+@asynccontextmanager
+async def serving(*options: str, folder: Path | None = None) -> AsyncIterator[tuple[Served, int]]:
+    """`tamis serve` on a free port, and the number of its process."""
+    own = folder or Path(tempfile.mkdtemp(prefix="tamis-broker-"))
+    port = free_port()
+    command = [sys.executable, "-c", "from tamis.cli import main; main()", "serve"]
+    command += ["--data", str(own), "--port", str(port), *options]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            await asyncio.to_thread(_wait_for, port, process)
+            token = (own / "token").read_text().strip()
+            yield Served("127.0.0.1", port, token), process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+            if folder is None:
+                shutil.rmtree(own)
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz").close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise SystemExit("tamis serve did not start")
+
+
+async def ask(served: Served, method: str, path: str, body: Any = None, kind: str = "json") -> Any:
+    """The answer to one request."""
+    data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
+    connection = await Connection().open(served)
+    status, answer = await connection.ask(
+        served.head(method, f"/v1{path}", len(data), f"application/{kind}") + data
+    )
+    connection.close()
+    if status >= 300:
+        raise SystemExit(f"{method} {path}: {status} {answer.decode()}")
+    return orjson.loads(answer) if answer else None
+
+
+async def subscribe_many(served: Served, lines: Iterator[dict[str, Any]]) -> None:
+    """Make the topic, and import subscriptions."""
+    await ask(served, "POST", "/topics", {"name": TOPIC})
+    path = f"/topics/{TOPIC}/subscriptions/import"
+    while group := list(itertools.islice(lines, 20_000)):
+        body = b"\n".join(map(orjson.dumps, group))
+        found = await ask(served, "POST", path, body, "x-ndjson")
+        assert found["refused"] == 0, found["errors"][:3]
+
+
+def numbered(count: int) -> Iterator[dict[str, Any]]:
+    """Subscriptions to one number each."""
+    for number in range(count):
+        yield {"id": f"n{number}", "expression": f"//order[@n = {number}]/item"}
+
+
+# -- documents, and requests ----------------------------------------------------------------------
 
 
 def orders(matched: range, size: int) -> Iterator[bytes]:
