@@ -26,9 +26,12 @@ class BothStores(ModelStore):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self.real = SqliteStore(path)
+        self.real = self.open()
         created = dict.fromkeys(TOPICS, TopicOptions({"p": "urn:p"}))
         self.real.write(Transaction(created, {}, {}, {}, {}, {}, {}, []))
+
+    def open(self) -> SqliteStore:
+        return SqliteStore(self.path)
 
     def write(self, transaction: Transaction) -> None:
         super().write(transaction)
@@ -36,7 +39,12 @@ class BothStores(ModelStore):
 
     def read(self) -> dict[str, StoredTopic]:
         self.real.close()
-        self.real = SqliteStore(self.path)
+        self.real = self.open()
+        self.compare()
+        return {topic: self.real.read(topic) for topic in TOPICS}
+
+    def compare(self) -> None:
+        """The real store has what the model has."""
         assert list(self.real.topics()) == list(TOPICS)
         for topic, model in super().read().items():
             found = self.real.read(topic)
@@ -49,7 +57,6 @@ class BothStores(ModelStore):
                 both = self.catalog(topic).get(number), super().catalog(topic).get(number)
                 assert sorted_failures(both[0]) == sorted_failures(both[1])
                 assert self.real.gaps(topic, number) == sorted(of.gaps)
-        return {topic: self.real.read(topic) for topic in TOPICS}
 
     def catalog(self, topic: str) -> Any:
         return StoreCatalog(self.real, topic)

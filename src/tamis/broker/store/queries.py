@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from tamis.broker.core.model import (
     Webhook,
 )
 from tamis.broker.core.queue import Failure, Gap, QueueOptions
+from tamis.core.errors import StoreError
 
 NUMBER_BITS = 40
 MIGRATIONS = (
@@ -41,6 +43,7 @@ MIGRATIONS = (
         id TEXT NOT NULL, content_type TEXT NOT NULL, attributes TEXT NOT NULL,
         version INTEGER NOT NULL,
         subscriptions BLOB NOT NULL, -- int32
+        matches_crc INTEGER NOT NULL, message_crc INTEGER NOT NULL, -- see ``checksums``
         body BLOB NOT NULL
     );
     CREATE TABLE subscriptions (
@@ -124,6 +127,10 @@ class Queries(ABC):
     def close(self) -> None:
         """Close the connection."""
 
+    @abstractmethod
+    def _damaged(self, place: int) -> StoreError:
+        """The error that a message's row has other bytes than were stored."""
+
     def _one(self, statement: str, *values: object) -> Any:
         return next(self._rows(statement, *values), None)
 
@@ -187,28 +194,33 @@ class Queries(ABC):
     # -- messages ----------------------------------------------------------------------------------
 
     def _matches(self, topic: int, after: int, last: int) -> Iterator[tuple[int, list[int]]]:
-        for place, subscriptions in self._rows(
-            "SELECT place, subscriptions FROM messages WHERE place > ? AND place <= ? "
-            "ORDER BY place",
+        for place, version, subscriptions, crc in self._rows(
+            "SELECT place, version, subscriptions, matches_crc FROM messages "
+            "WHERE place > ? AND place <= ? ORDER BY place",
             place_of(topic, after), place_of(topic, last),
         ):  # fmt: skip
+            if crc != checksums(place, version, subscriptions)[0]:
+                raise self._damaged(place)
             yield place - place_of(topic, 0), np.frombuffer(subscriptions, np.int32).tolist()
 
     def messages(self, name: str, first: int, last: int, most: int) -> list[Kept]:
         """The messages that are kept from ``first`` to ``last``, but no more than ``most``."""
         topic = self._topic(name)
+        found = []
         rows = self._rows(
-            "SELECT place, accepted, version, subscriptions, body, content_type, id, attributes "
-            "FROM messages WHERE place >= ? AND place <= ? ORDER BY place LIMIT ?",
+            "SELECT place, accepted, version, subscriptions, matches_crc, message_crc, body, "
+            "content_type, id, attributes FROM messages WHERE place >= ? AND place <= ? "
+            "ORDER BY place LIMIT ?",
             place_of(topic, first), place_of(topic, last), most,
         )  # fmt: skip
-        return [
-            Kept(
-                place - place_of(topic, 0), accepted, Message(bytes(body), *rest), version,
-                np.frombuffer(subscriptions, np.int32).tolist(),
-            )
-            for place, accepted, version, subscriptions, body, *rest in rows
-        ]  # fmt: skip
+        for place, accepted, version, subscriptions, *crcs, body, kind, id, attributes in rows:
+            message = Message(bytes(body), kind, id, attributes)
+            if tuple(crcs) != checksums(place, version, subscriptions, message):
+                raise self._damaged(place)
+            number = place - place_of(topic, 0)
+            matched = np.frombuffer(subscriptions, np.int32).tolist()
+            found.append(Kept(number, accepted, message, version, matched))
+        return found
 
     def outdated(self, name: str, options: TopicOptions, now: float, most: int) -> int:
         """The last message that is not to be kept any more; 0 if there is none.
@@ -341,6 +353,22 @@ class StoreCatalog:
 def place_of(topic: int, number: int) -> int:
     """The key of a message's row."""
     return topic << NUMBER_BITS | number
+
+
+_NO_MESSAGE = Message(b"")
+
+
+def checksums(
+    place: int, version: int, subscriptions: bytes, message: Message = _NO_MESSAGE
+) -> tuple[int, int]:
+    """The CRC-32 of who gets a message, and of that with the message.
+
+    A disk that lost a write leaves another row there, or zeros. SQLite sees it in its own
+    structures, but not inside a body.
+    """
+    matches = crc32(subscriptions, crc32(b"%d %d" % (place, version)))
+    text = "\0".join((message.content_type, message.id, message.attributes))
+    return matches, crc32(message.body, crc32(text.encode(), matches))
 
 
 def options_of(subscription: Subscription) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.broker.core.model import Name, StoredMessage, TopicOptions, Transaction
 from tamis.broker.core.queue import Changes
-from tamis.broker.store.queries import Queries, Token, options_of, place_of
+from tamis.broker.store.queries import Queries, Token, checksums, options_of, place_of
 
 
 class Store(Queries):
@@ -101,12 +101,13 @@ class Store(Queries):
             size += len(message.body)
             numbers = np.asarray(matched.subscriptions, np.int32).tobytes()
             text = message.id, message.content_type, message.attributes
-            row = place_of(topic, number), accepted, size, *text, matched.version, numbers
-            rows.append((*row, message.body))
+            place, version = place_of(topic, number), matched.version
+            row = place, accepted, size, *text, version, numbers
+            rows.append((*row, *checksums(place, version, numbers, message), message.body))
             if message.key is not None:
                 keys.append((*message.key, accepted, topic, number))
         self._sizes[topic] = size
-        self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._many("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?)", keys)
 
     def _put(self, transaction: Transaction) -> None:
