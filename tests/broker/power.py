@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -63,6 +63,7 @@ class Disk(apsw.VFS):  # type: ignore[misc]
     Attributes:
         off_after: so many writes and syncs from now on, the power is cut.
         syncs_fail: this many syncs fail from now on, and lose what they had to write.
+        loses: of files with this ending pages are lost soon; "": of none.
         full_after: so many writes from now on, the disk is full; None: it is not.
         skips: syncs that do nothing: a planted bug.
         sync_s: how long a sync takes.
@@ -78,6 +79,7 @@ class Disk(apsw.VFS):  # type: ignore[misc]
         self.cut: dict[str, bytearray] | None = None
         self.syncs_fail, self.skips, self.sync_s = 0, False, 0.0
         self.full_after: int | None = None
+        self.loses = ""
         self.syncs = self.writes = 0
 
     def connect(self, path: Path) -> Any:
@@ -126,13 +128,25 @@ class Disk(apsw.VFS):  # type: ignore[misc]
                 if name not in self.cut and before is not None and self.draw.random() < 0.5:
                     self.cut[name] = before
 
-    def lose(self, ending: str) -> None:
+    def lose(self, image: Image) -> None:
         """The system could not write the pages of a file, and takes them for clean now."""
+        kept = [each for each in image.pending if self.draw.random() < 0.5]
+        image.durable = _applied(image.durable, kept)
+        image.pending = []
+        image.errors += 1
+
+    def killed(self, folder: Path) -> Disk:
+        """The same disk after a kill of the process, with all files in another folder."""
+        other = Disk(self.draw)
+        folder.mkdir()
         with self.lock:
             for name, image in self.images.items():
-                if name.endswith(ending) and image.pending:
-                    image.pending = []
-                    image.errors += 1
+                path = folder / Path(name).name
+                path.write_bytes(Path(name).read_bytes())
+                other.images[str(path)] = copy = Image(str(path))
+                copy.durable, copy.pending = image.durable, list(image.pending)
+            self.power_off()
+        return other
 
     def restored(self, name: str) -> None:
         """A file was written and synced past SQLite."""
@@ -182,6 +196,10 @@ class File(apsw.VFSFile):  # type: ignore[misc]
                     raise _error(apsw.FullError, apsw.SQLITE_FULL, "no space left on the device")
             super().xWrite(data, offset)
             self.image.pending.append((offset, bytes(data)))
+            loses = self.disk.loses
+            if loses and self.path.endswith(loses) and self.disk.draw.random() < 0.1:
+                self.disk.loses = ""
+                self.disk.lose(self.image)
 
     def xTruncate(self, newsize: int) -> None:  # noqa: N802
         with self.disk.lock:
@@ -196,10 +214,7 @@ class File(apsw.VFSFile):  # type: ignore[misc]
             self.disk.syncs += 1
             if self.disk.syncs_fail and self.image.pending:
                 self.disk.syncs_fail -= 1
-                kept = [each for each in self.image.pending if self.disk.draw.random() < 0.5]
-                self.image.durable = _applied(self.image.durable, kept)
-                self.image.pending = []
-                self.image.errors += 1
+                self.disk.lose(self.image)
             if self.seen < self.image.errors:
                 self.seen = self.image.errors
                 raise _error(apsw.IOError, apsw.SQLITE_IOERR_FSYNC, "the disk fails")
@@ -272,13 +287,13 @@ class Connection:
             self._db.close()
 
 
-def restoring(disk: Disk) -> Any:
+def restoring(disk: Callable[[], Disk]) -> Any:
     """``_restore_log`` of the store, which writes past SQLite: what it wrote is synced."""
     restore = sqlite._restore_log
 
     def restored(path: Path) -> None:
         restore(path)
         if sqlite._wal(path).exists():
-            disk.restored(str(sqlite._wal(path)))
+            disk().restored(str(sqlite._wal(path)))
 
     return restored

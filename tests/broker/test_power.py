@@ -104,6 +104,8 @@ class CutSchedule(Schedule):
             self.start()
 
     def finish(self) -> None:
+        if self.store.disk.cut is not None:  # a thread copied the log when the power was cut
+            self.start()
         self.store.disk.off_after = None
         super().finish()
 
