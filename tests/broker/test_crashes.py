@@ -1,0 +1,36 @@
+"""A service under load that is killed at random moments."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.broker.crashes import Ledger
+
+KILLS = 6
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_was_answered_is_delivered_after_kills(seed: int, tmp_path: Path) -> None:
+    draw, ledger = Random(seed), Ledger()
+    for number in range(KILLS + 1):
+        command = [sys.executable, "-m", "tests.broker.crashes", str(tmp_path)]
+        command += [json.dumps(ledger.live), str(number)]
+        command += ["--to-the-end"] if number == KILLS else []
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            if number < KILLS:
+                ledger.read(process.stdout.readline())
+                time.sleep(draw.random() * 0.3)
+                process.kill()
+            ledger.read(process.stdout.read())
+        ledger.killed()
+    ledger.finish()
+    assert len(ledger.answered) > 100
+    assert ledger.replays
