@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -17,13 +13,11 @@ from tamis.broker.core.model import (
     Matched,
     Message,
     StoredMessage,
-    Subscription,
     TopicOptions,
     Transaction,
 )
-from tamis.broker.service import Service
 from tamis.broker.store import sqlite
-from tamis.broker.store.sqlite import SqliteStore, wal_bytes
+from tamis.broker.store.sqlite import SqliteStore
 from tamis.core.errors import StoreError
 from tests.broker.power import Disk, restoring
 from tests.broker.simulation import Violation, check

@@ -15,7 +15,7 @@ from tamis.broker.store.sqlite import SqliteStore
 from tamis.core.errors import StoreError
 from tests.broker.power import Disk, File
 from tests.broker.simulation import TOPICS, ModelStore, Schedule, Violation
-from tests.broker.test_sqlite import BothStores
+from tests.broker.stores import BothStores
 
 SEEDS, STEPS = 12, 250
 CHECKPOINT = 100_000
@@ -34,11 +34,11 @@ class CutStores(BothStores):
         self.folder, self.draw, self.cuts = folder, draw, 0
         self.disk = Disk(draw)
         self.unknown: Transaction | None = None
-        super().__init__(folder / "0.db")
+        super().__init__(str(folder / "0.db"))
         self.disk.off_after = self.next_cut()
 
     def open(self) -> SqliteStore:
-        return SqliteStore(self.path, self.disk.connect)
+        return SqliteStore(Path(self.where), self.disk.connect)
 
     def next_cut(self) -> int:
         return self.draw.choice([self.draw.randrange(60), self.draw.randrange(1_500)])
@@ -59,7 +59,7 @@ class CutStores(BothStores):
             self.disk.after_the_cut(folder)
             self.real.close()
             self.disk = Disk(self.draw)
-            self.path = folder / self.path.name
+            self.where = str(folder / Path(self.where).name)
             if self.draw.random() < 0.2:
                 self.disk.off_after = self.draw.randrange(20)
             try:
@@ -79,7 +79,7 @@ class CutStores(BothStores):
             self.compare()
         except (AssertionError, Violation):
             if unknown is None:
-                raise Violation("what was stored is not there") from None
+                raise Violation("what was stored is not there")
             ModelStore.write(self, unknown)
             self.check_same()
         self.disk.off_after = self.next_cut()

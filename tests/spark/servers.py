@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,18 +15,10 @@ from typing import NamedTuple
 import pyspark
 
 from tamis.spark.session import find_java
+from tests.support.postgres import HOST, free_port, postgres_server
 
 SPARK_HOME = Path(pyspark.__file__).parent
-HOST = "127.0.0.1"
 START_SECONDS_MAX = 90
-FIND_POSTGRES = Path(__file__).parents[2] / "scripts" / "find-postgres"
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as found:
-        found.bind((HOST, 0))
-        return int(found.getsockname()[1])
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -170,20 +159,6 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """A PostgreSQL of its own: the URL of an empty database."""
-    programs = Path(subprocess.check_output([FIND_POSTGRES], text=True).strip())
-    port = free_port()
-    with tempfile.TemporaryDirectory(prefix="tamis-postgres-") as folder:
-        data = Path(folder, "data")
-        # It refuses to run as root; Debian's package makes a user for it.
-        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        as_user = as_user if os.geteuid() == 0 else []
-        if as_user:
-            shutil.chown(folder, "postgres", "postgres")
-        make = [*as_user, str(programs / "initdb"), "--pgdata", str(data), "--username", "tamis"]
-        make += ["--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"]
-        subprocess.run(make, check=True, capture_output=True, cwd=folder)
-        run = [*as_user, str(programs / "postgres"), "-D", str(data), "-p", str(port), "-F"]
-        run += ["-h", HOST, "-k", folder]
-        with started(Path(folder, "log"), "ready to accept connections", *run):
-            yield f"postgresql://tamis@{HOST}:{port}/postgres"
+    """A PostgreSQL of its own, which syncs nothing: the URL of an empty database."""
+    with postgres_server("-F") as server:
+        yield server.url

@@ -1,1 +1,1 @@
-"""Where a broker keeps what must not be lost: :mod:`.sqlite`."""
+"""Where a broker keeps what must not be lost: :mod:`.sqlite` and :mod:`.postgres`."""

@@ -123,6 +123,10 @@ class Queries(ABC):
     def _rows(self, statement: str, *values: object) -> Iterator[Any]:
         """The rows of a statement."""
 
+    def _stream(self, statement: str, *values: object) -> Iterator[Any]:
+        """The rows of a statement that has many: they need not be in memory together."""
+        return self._rows(statement, *values)
+
     @abstractmethod
     def close(self) -> None:
         """Close the connection."""
@@ -184,7 +188,7 @@ class Queries(ABC):
             topic, indexed,
         ):  # fmt: skip
             yield Change(version, number, None)
-        for number, *row in self._rows(
+        for number, *row in self._stream(
             f"SELECT subscription, {_SUBSCRIPTION} FROM subscriptions "
             "WHERE topic = ? AND version > ? ORDER BY subscription",
             topic, -1 if is_whole else indexed,
@@ -194,7 +198,7 @@ class Queries(ABC):
     # -- messages ----------------------------------------------------------------------------------
 
     def _matches(self, topic: int, after: int, last: int) -> Iterator[tuple[int, list[int]]]:
-        for place, version, subscriptions, crc in self._rows(
+        for place, version, subscriptions, crc in self._stream(
             "SELECT place, version, subscriptions, matches_crc FROM messages "
             "WHERE place > ? AND place <= ? ORDER BY place",
             place_of(topic, after), place_of(topic, last),

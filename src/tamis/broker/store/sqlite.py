@@ -21,7 +21,6 @@ from tamis.broker.store.queries import MIGRATIONS, Queries
 from tamis.broker.store.writing import Store
 from tamis.core.errors import StoreError
 
-
 log = logging.getLogger("tamis.broker")
 Connect = Callable[[Path], sqlite3.Connection]
 

@@ -31,6 +31,9 @@ class Store(Queries):
     def _transaction(self) -> AbstractContextManager[None]:
         """Commit what is done inside, or nothing. Errors become a ``StoreError``."""
 
+    def _fence(self, topics: Iterable[str]) -> None:
+        """See in a transaction that this process alone writes to topics, until it is committed."""
+
     @abstractmethod
     def reader(self) -> Queries:
         """Another connection, which reads while this one writes."""
@@ -68,6 +71,7 @@ class Store(Queries):
             StoreError: nobody knows whether it is stored: the broker has to start again.
         """
         with self._changing():
+            self._fence(transaction.counters)
             for name, options in transaction.created.items():
                 self._create(name, options)
             for name, number in transaction.forgotten.items():
@@ -158,6 +162,7 @@ class Store(Queries):
         """The folder of a topic's index durably has all changes up to a version."""
         topic = self._topic(name)
         with self._changing():
+            self._fence([name])
             self._run("UPDATE topics SET indexed = ? WHERE topic = ?", version, topic)
             self._run("DELETE FROM removals WHERE topic = ? AND version <= ?", topic, version)
 
