@@ -173,9 +173,11 @@ def _line(body: bytes) -> bytes:
     if b"\n" in line or b"\r" in line:
         import orjson  # noqa: PLC0415 - few events have several lines
 
+        instead = b"\x01"
         with suppress(orjson.JSONDecodeError):
-            line = orjson.dumps(orjson.loads(line))
-        line = line.replace(b"\n", b"\x01").replace(b"\r", b"\x01")
+            orjson.loads(line)  # so no string has a line break
+            instead = b" "
+        line = line.replace(b"\n", instead).replace(b"\r", instead)
     return line
 
 
