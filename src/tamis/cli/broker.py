@@ -27,6 +27,8 @@ def serve(
     port: Annotated[int, Option(metavar="N", min=1)] = 8080,
     allow_network: Annotated[list[str] | None, Option(metavar="NETWORK")] = None,
     allow_http: bool = False,
+    body_bytes: Annotated[int, Option(metavar="N", min=1)] = 64 << 20,
+    body_seconds: Annotated[float, Option(metavar="SECONDS")] = 30.0,
 ) -> None:
     """Serve a broker: messages in, matches and messages out, over HTTP.
 
@@ -42,15 +44,19 @@ def serve(
         allow_network: A network that webhooks may be sent to, although it is private, such as
             127.0.0.0/8; may be repeated.
         allow_http: Webhooks may be sent without TLS.
+        body_bytes: The largest body of a request, also when it is decompressed.
+        body_seconds: How long the body of a request may take to arrive.
     """
     try:
         import uvloop  # noqa: PLC0415 - only this command needs the extra
 
         from tamis.broker.http.app import ServeOptions  # noqa: PLC0415
         from tamis.broker.http.app import serve as run  # noqa: PLC0415
+        from tamis.broker.http.ingest import IngestOptions  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtra("broker", error.name or "fastapi") from None
-    options = ServeOptions(data, host, port, _networks(allow_network or []), allow_http)
+    networks, bodies = _networks(allow_network or []), IngestOptions(body_bytes, body_seconds)
+    options = ServeOptions(data, host, port, networks, allow_http, bodies=bodies)
 
     def started(url: str) -> None:
         say(f"serving {url}, data in {data}, token in {data / 'token'}")

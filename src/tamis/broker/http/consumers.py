@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from tamis.broker.core.model import UnknownName
 from tamis.broker.core.queue import Failure
@@ -109,10 +109,20 @@ async def extend(
     await broker.ask(lambda core: core.extend(name, id, asked.token, until))
 
 
+@router.post(_SUBSCRIPTION + "/release", status_code=204)
+async def release(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
+    asked: models.Release,
+) -> None:  # fmt: skip
+    """End a lease: messages that are not acknowledged come again, and no attempt failed."""
+    name = f"{token.tenant}/{topic}"
+    await broker.ask(lambda core: core.release(name, id, asked.token))
+
+
 @router.get(_SUBSCRIPTION + "/dead")
 async def list_dead(
     broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
-    after: int = 0, limit: Limit = 100,
+    after: Annotated[int, Query(ge=0, lt=1 << 40)] = 0, limit: Limit = 100,
 ) -> models.DeadPage:  # fmt: skip
     """The dead messages of a subscription: all their attempts failed."""
     name = f"{token.tenant}/{topic}"

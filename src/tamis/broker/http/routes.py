@@ -25,6 +25,7 @@ from tamis.broker.payloads import rfc3339
 from tamis.broker.service import Service
 from tamis.broker.store.queries import Queries, Token
 from tamis.core.errors import TamisError, UsageError
+from tamis.core.names import declared_namespaces
 
 router = APIRouter(prefix="/v1", responses={"default": {
     "model": models.Problem, "content": {"application/problem+json": {}},
@@ -68,6 +69,7 @@ IfMatch = Annotated[str | None, Header(pattern=r'^("\d{1,18}"|\*)$')]
 async def create_topic(broker: Broker, token: Admin, new: models.NewTopic) -> models.Topic:
     """Make a topic."""
     name = f"{token.tenant}/{new.name}"
+    declared_namespaces(new.namespaces)  # or no message of the topic could be matched
     await broker.change(lambda core, request: core.create(request, name, new.options()))
     return models.Topic(name=new.name, subscriptions=0, messages=0, version=0)
 
