@@ -79,12 +79,13 @@ def status_of(error: TamisError) -> int:
 def problem_of(error: TamisError) -> dict[str, Any]:
     """The members of the problem that an error is."""
     status = status_of(error)
-    found = {
+    detail = error.message if isinstance(error, DocumentError | EventError) else str(error)
+    found: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "code": error.code,
-        "detail": "the store cannot be written" if isinstance(error, StoreError) else str(error),
+        "detail": "the store cannot be written" if isinstance(error, StoreError) else detail,
     }
     for name in ("line", "column", "position"):
         if isinstance(value := getattr(error, name, None), int):

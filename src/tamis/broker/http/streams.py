@@ -17,7 +17,7 @@ import orjson
 
 from tamis.broker.core.queue import BrokerError
 from tamis.broker.http.access import Access
-from tamis.broker.http.consumers import acknowledge_all, deliveries
+from tamis.broker.http.consumers import acknowledge_all, deliveries, wait_until_gone
 from tamis.broker.http.ingest import BadRequest, Receive, Scope, Send, headers_in, refuse
 from tamis.broker.http.problems import status_of
 from tamis.broker.service import Service, Taken, Watch
@@ -132,7 +132,7 @@ class Streams:
     ) -> AsyncIterator[tuple[Watch, asyncio.Future[Any]]]:
         """A watch, and what is done when the client has gone."""
         async with self._service.watch(topic, id) as watch:
-            gone = asyncio.ensure_future(_gone(receive))
+            gone = asyncio.ensure_future(wait_until_gone(receive))
             gone.add_done_callback(lambda _: watch.wake())
             try:
                 yield watch, gone
@@ -243,11 +243,6 @@ class _Socket:
         if self._is_ordered:
             self._left.clear()  # the lease ended
         self._left.discard(number)
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _number(text: str) -> int:
