@@ -31,6 +31,8 @@ from tamis.matching.live import Matcher
 from tamis.transform.transformer import Transformer
 
 log = logging.getLogger("tamis.broker")
+BOM = b"\xef\xbb\xbf"
+"""Of UTF-8: the beginning of a JSON document may have it."""
 
 _LANGUAGES: tuple[Language, ...] = "xpath", "flwr", "events"
 
@@ -169,7 +171,9 @@ class TopicIndex:
 
 def _line(body: bytes) -> bytes:
     """A JSON document as one line; a line break within a string, which is an error, stays one."""
-    line = body.strip()
+    line = body.removeprefix(BOM).strip(b" \t\r\n")
+    if line.startswith(BOM):  # at the beginning of all lines it would be passed over
+        return b"\x01"
     if b"\n" in line or b"\r" in line:
         import orjson  # noqa: PLC0415 - few events have several lines
 
