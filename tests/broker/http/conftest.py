@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
 from tests.broker.http.process import BODY_BYTES, BODY_S, BrokerProcess
+
+_NUMBERS = count(1)
 
 
 @pytest.fixture(scope="module")
@@ -26,4 +29,4 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 def topic(broker: BrokerProcess, request: pytest.FixtureRequest) -> str:
     """The path of a topic that no other test has."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name).strip("-")[:100]
-    return broker.new_topic(name)
+    return broker.new_topic(f"{name}-{next(_NUMBERS)}")

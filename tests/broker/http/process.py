@@ -55,7 +55,7 @@ class BrokerProcess:
             assert time.monotonic() < until, f"it does not start: {self.log.read_text()}"
             time.sleep(0.05)
         self.token = (self.folder / "data/token").read_text().strip()
-        self.http = self.client(self.token)
+        self.http, self.anonymous = self.client(self.token), self.client()
 
     def _is_ready(self) -> bool:
         with suppress(httpx2.TransportError):
@@ -65,6 +65,7 @@ class BrokerProcess:
     def stop(self) -> None:
         """End the process, which has to end well and must not have met an error of its own."""
         self.http.close()
+        self.anonymous.close()
         self.process.send_signal(signal.SIGTERM)
         try:
             status = self.process.wait(_STOP_S)
@@ -79,6 +80,7 @@ class BrokerProcess:
     def kill(self) -> None:
         """End the process at once."""
         self.http.close()
+        self.anonymous.close()
         self.process.kill()
         self.process.wait()
 

@@ -364,10 +364,14 @@ async def explain(_: Subscriber, asked: models.Question) -> models.Explanation:
     return await asyncio.to_thread(run)
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"there is no {constant}")
+
+
 def _event(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the event is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise UsageError("an event is a JSON object")
