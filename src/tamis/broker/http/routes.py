@@ -163,7 +163,10 @@ async def list_subscriptions(
     )
 
 
-@router.get(_SUBSCRIPTIONS + "/export", tags=["subscriptions"])
+@router.get(_SUBSCRIPTIONS + "/export", tags=["subscriptions"], responses={200: {
+    "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+    "description": "A JSON object a line",
+}}, response_class=StreamingResponse)  # fmt: skip
 async def export(broker: Broker, token: Subscriber, topic: models.TopicName) -> Response:
     """All subscriptions of a topic, a JSON object a line, as an import takes them."""
     name = f"{token.tenant}/{topic}"
