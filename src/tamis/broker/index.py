@@ -31,6 +31,8 @@ from tamis.matching.live import Matcher
 from tamis.transform.transformer import Transformer
 
 log = logging.getLogger("tamis.broker")
+BOM = b"\xef\xbb\xbf"
+"""Of UTF-8: the beginning of a JSON document may have it."""
 
 _LANGUAGES: tuple[Language, ...] = "xpath", "flwr", "events"
 _COMPILED_MIN = 64
@@ -181,13 +183,17 @@ class TopicIndex:
 
 def _line(body: bytes) -> bytes:
     """A JSON document as one line; a line break within a string, which is an error, stays one."""
-    line = body.strip()
+    line = body.removeprefix(BOM).strip(b" \t\r\n")
+    if line.startswith(BOM):  # at the beginning of all lines it would be passed over
+        return b"\x01"
     if b"\n" in line or b"\r" in line:
         import orjson  # noqa: PLC0415 - few events have several lines
 
+        instead = b"\x01"
         with suppress(orjson.JSONDecodeError):
-            line = orjson.dumps(orjson.loads(line))
-        line = line.replace(b"\n", b"\x01").replace(b"\r", b"\x01")
+            orjson.loads(line)  # so no string has a line break
+            instead = b" "
+        line = line.replace(b"\n", instead).replace(b"\r", instead)
     return line
 
 

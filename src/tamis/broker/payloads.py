@@ -17,7 +17,7 @@ import orjson
 import tamis
 from tamis.broker.core.model import Subscription
 from tamis.broker.core.queue import Delivery
-from tamis.broker.index import kind_of
+from tamis.broker.index import BOM, kind_of
 from tamis.broker.store.queries import Kept
 from tamis.core.errors import TamisError
 
@@ -97,8 +97,9 @@ class Payloads:
 
 def document(content_type: str, body: bytes) -> dict[str, Any]:
     """A document as a member of a JSON object: JSON as it is, else text, else base 64."""
-    if kind_of(content_type) == "json":
-        return {"document": orjson.Fragment(body)}
+    if kind_of(content_type) == "json":  # strings of JSON have no line breaks; a stream has lines
+        line = body.removeprefix(BOM).replace(b"\n", b" ").replace(b"\r", b" ")
+        return {"document": orjson.Fragment(line)}
     try:
         return {"document": body.decode("utf-8")}
     except UnicodeDecodeError:

@@ -113,10 +113,16 @@ class Service:
         return answer
 
     async def publish(self, topic: str, messages: Sequence[Message]) -> list[Reply]:
-        """Store messages; the reply of each has its number, or its error."""
+        """Store messages; the reply of each has its number, or its error.
+
+        Raises:
+            TamisError: none was stored.
+        """
 
         def command(broker: Broker, request: Request) -> None:
-            broker.topic(topic)
+            found = broker.topic(topic)
+            for message in messages:  # a request that has another one's key is refused whole
+                found.key_of(message)
             for part, message in enumerate(messages):
                 broker.publish((request, part), topic, message)
 

@@ -46,6 +46,9 @@ app = Commands(
         "select": "Print the nodes that an expression selects, or its value.",
         "explain": "Explain an expression, or its answer to a document.",
         "serve": "Serve a broker over HTTP.",
+        "publish": "Publish documents or events to a broker.",
+        "subscribe": "Add subscriptions to a broker.",
+        "tail": "Print the messages of a broker's subscription.",
         "run": "Match files against subscriptions on Spark.",
         "schema": "Show the structure that a DTD permits.",
         "hardware": "Generate circuits from subscriptions, and simulate them.",
@@ -53,7 +56,12 @@ app = Commands(
         "completion": "Print a completion script for a shell.",
     },
     package=__name__,
-    modules={"serve": "broker", "compile": "match", "schema": "explain", "completion": "options"},
+    modules={
+        **dict.fromkeys(("serve", "publish", "subscribe", "tail"), "broker"),
+        "compile": "match",
+        "schema": "explain",
+        "completion": "options",
+    },
     help="""Matches XML documents and events against standing subscriptions.
 
     Prints results on standard output, one JSON object per line, and messages on standard error.

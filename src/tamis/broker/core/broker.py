@@ -178,6 +178,10 @@ class Broker:
         """See ``DeliveryQueue.due``."""
         return self._queue_of(self._name(topic, subscription)).due()
 
+    def cursor(self, topic: str, subscription: str) -> int:
+        """All messages up to this one were delivered, dropped, or have a failure."""
+        return self._queue_of(self._name(topic, subscription)).cursor
+
     def extend(self, topic: str, subscription: str, token: int, until: float) -> None:
         """Let a lease end later."""
         self._queue_of(self._name(topic, subscription)).extend(token, until)

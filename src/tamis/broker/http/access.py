@@ -45,8 +45,8 @@ class Access:
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def check(self, authorization: str | None, right: Right) -> Token:
-        """The token that a header has.
+    def check(self, authorization: str | None, right: Right | None = None) -> Token:
+        """The token that a header has; with a right, only if the token has it.
 
         Raises:
             Unauthorized: it has none, or the token is not known, or has expired.
@@ -62,7 +62,7 @@ class Access:
             raise Unauthorized("the token is not known: it may have been revoked")
         if token.expires is not None and token.expires <= self._service.clock():
             raise Unauthorized("the token has expired: ask for another one")
-        if right not in token.rights:
+        if right is not None and right not in token.rights:
             raise Forbidden(f"the token does not have the right {right!r}")
         return token
 

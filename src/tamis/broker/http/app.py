@@ -12,7 +12,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 from granian.http import HTTP1Settings
@@ -24,7 +24,7 @@ from tamis.broker.core.model import Quotas
 from tamis.broker.delivery.addresses import AddressGuard
 from tamis.broker.delivery.webhooks import WebhookSender
 from tamis.broker.dispatch import Dispatcher
-from tamis.broker.http import consumers, ingest, metrics, problems, routes, streams
+from tamis.broker.http import consumers, described, ingest, metrics, problems, routes, streams
 from tamis.broker.http.access import RIGHTS, Access
 from tamis.broker.service import Service
 from tamis.broker.store.sqlite import SqliteStore
@@ -43,6 +43,7 @@ class ServeOptions(NamedTuple):
         data: the folder that it keeps everything in.
         allowed: networks that webhooks may be sent to, though they are private.
         is_http_allowed: whether a webhook may be sent without TLS.
+        bodies: how large and how slow the body of a request may be.
     """
 
     data: Path
@@ -51,13 +52,21 @@ class ServeOptions(NamedTuple):
     allowed: tuple[str, ...] = ()
     is_http_allowed: bool = False
     quotas: Quotas = Quotas()
+    bodies: ingest.IngestOptions = ingest.IngestOptions()
 
 
 class App:
     """An ASGI application: the hot routes, and FastAPI for all others."""
 
-    def __init__(self, service: Service, access: Access, guard: AddressGuard) -> None:
-        self._ingest = ingest.Ingest(service, access)
+    def __init__(
+        self,
+        service: Service,
+        access: Access,
+        guard: AddressGuard,
+        bodies: ingest.IngestOptions = ingest.IngestOptions(),
+    ) -> None:
+        self._access, self._bodies = access, bodies
+        self._ingest = ingest.Ingest(service, access, bodies)
         self._streams = streams.Streams(service, access)
         self.rest = _rest(service, access, guard)
 
@@ -74,6 +83,24 @@ class App:
                 )
             else:
                 await self.rest(scope, receive, send)
+        elif kind == "http" and path.startswith("/v1/"):
+            await self._checked(scope, receive, send)
+        else:
+            await self.rest(scope, receive, send)
+
+    async def _checked(self, scope: Any, receive: Any, send: Any) -> None:
+        """Look at the token, and at the size of the body, before FastAPI reads all of it."""
+        headers = ingest.headers_in(scope)
+        try:
+            self._access.check(headers.get("authorization"))
+            if scope["method"] in ("POST", "PUT", "PATCH"):
+                if scope["path"].endswith("/import"):
+                    receive = ingest.timed(receive, self._bodies)
+                else:
+                    body = await ingest.read_body(headers, receive, self._bodies)
+                    receive = ingest.replayed(receive, body)
+        except TamisError as error:
+            await ingest.refuse(send, error)
         else:
             await self.rest(scope, receive, send)
 
@@ -90,8 +117,8 @@ def _rest(service: Service, access: Access, guard: AddressGuard) -> FastAPI:
     rest.add_exception_handler(TamisError, problems.on_error)
     rest.add_exception_handler(HTTPException, problems.on_http_error)
     rest.add_exception_handler(RequestValidationError, problems.on_invalid)
-    rest.include_router(routes.router)
-    rest.include_router(consumers.router)
+    for each in (described.router, routes.router, consumers.router):
+        rest.include_router(each)
 
     @rest.get("/healthz", tags=["operation"], response_class=PlainTextResponse)
     async def health() -> str:
@@ -110,9 +137,13 @@ def _rest(service: Service, access: Access, guard: AddressGuard) -> FastAPI:
         return PlainTextResponse("ok\n")
 
     @rest.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
-    async def measured() -> PlainTextResponse:
-        """Metrics, in the text format of Prometheus."""
-        return PlainTextResponse(await metrics.text_of(service), media_type=metrics.CONTENT_TYPE)
+    async def measured(request: Request) -> PlainTextResponse:
+        """Metrics, in the text format of Prometheus; those of topics for an operator's token."""
+        authorization = request.headers.get("authorization")
+        if authorization is not None:
+            access.check(authorization, "operator")
+        text = await metrics.text_of(service, with_topics=authorization is not None)
+        return PlainTextResponse(text, media_type=metrics.CONTENT_TYPE)
 
     return rest
 
@@ -140,7 +171,8 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
             access = Access(service)
             if not len(access):
                 await _first_token(access, options.data)
-            await _serve(App(service, access, guard), service, options, started)
+            app = App(service, access, guard, options.bodies)
+            await _serve(app, service, options, started)
         finally:
             await dispatcher.close()
             await service.stop()

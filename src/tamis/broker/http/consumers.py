@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from tamis.broker.core.model import UnknownName
 from tamis.broker.core.queue import Failure
 from tamis.broker.http import models
+from tamis.broker.http.ingest import BadRequest, Receive
 from tamis.broker.http.problems import CONTENT_TYPE
 from tamis.broker.http.routes import Broker, Limit, Subscriber
 from tamis.broker.payloads import Payloads, document, rfc3339
@@ -48,16 +49,40 @@ async def deliveries(
 @router.post(_SUBSCRIPTION + "/lease", response_model=models.Lease)
 async def lease(
     broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
-    asked: models.LeaseRequest,
+    asked: models.LeaseRequest, request: Request,
 ) -> Response:  # fmt: skip
     """Fetch messages, for a time: acknowledge them, or they come again."""
     name = f"{token.tenant}/{topic}"
-    taken = await broker.take(name, id, asked.max, asked.lease_s, asked.wait_s)
+    taken = await _unless_gone(
+        request, broker.take(name, id, asked.max, asked.lease_s, asked.wait_s)
+    )
     found: dict[str, Any] = {"token": None, "until": None, "messages": []}
     if taken.lease is not None:
         found["token"], found["until"] = taken.lease.token, rfc3339(taken.lease.until)
         found["messages"] = await deliveries(broker, broker.payloads, name, taken)
     return Response(orjson.dumps(found), media_type="application/json")
+
+
+async def _unless_gone(request: Request, taking: Coroutine[Any, Any, Taken]) -> Taken:
+    """What a consumer gets, unless it goes while it waits: then others get it."""
+    task, gone = (
+        asyncio.ensure_future(taking),
+        asyncio.ensure_future(wait_until_gone(request.receive)),
+    )
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise BadRequest("the consumer has gone")
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+
+
+async def wait_until_gone(receive: Receive) -> None:
+    """Wait for the end of a connection, whose request is read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 @router.post(_SUBSCRIPTION + "/acknowledge", status_code=204)
@@ -102,10 +127,20 @@ async def extend(
     await broker.ask(lambda core: core.extend(name, id, asked.token, until))
 
 
+@router.post(_SUBSCRIPTION + "/release", status_code=204)
+async def release(
+    broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
+    asked: models.Release,
+) -> None:  # fmt: skip
+    """End a lease: messages that are not acknowledged come again, and no attempt failed."""
+    name = f"{token.tenant}/{topic}"
+    await broker.ask(lambda core: core.release(name, id, asked.token))
+
+
 @router.get(_SUBSCRIPTION + "/dead")
 async def list_dead(
     broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
-    after: int = 0, limit: Limit = 100,
+    after: Annotated[int, Query(ge=0, lt=1 << 40)] = 0, limit: Limit = 100,
 ) -> models.DeadPage:  # fmt: skip
     """The dead messages of a subscription: all their attempts failed."""
     name = f"{token.tenant}/{topic}"

@@ -34,6 +34,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 ROUTE = re.compile(r"/v1/topics/([^/]+)/messages")
 _LINES = {"application/x-ndjson", "application/ndjson", "application/jsonl"}
+_DATA = {"data", "data_base64", "datacontenttype"}
 _KEY_MAX = 255
 
 
@@ -70,20 +71,15 @@ class Ingest:
             headers = {"content-type": "application/json"}
         except TamisError as error:
             status, body, headers = status_of(error), problem_of(error), headers_of(error)
-        data = orjson.dumps(body)
-        head = [(name.encode(), value.encode()) for name, value in headers.items()]
-        head.append((b"content-length", str(len(data)).encode()))
-        await send({"type": "http.response.start", "status": status, "headers": head})
-        await send({"type": "http.response.body", "body": data})
+        await _send(send, status, body, headers)
 
     async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, Any]:
-        headers = {name.decode("latin-1"): value.decode("latin-1")
-                   for name, value in scope["headers"]}  # fmt: skip
+        headers = headers_in(scope)
         token = self._access.check(headers.get("authorization"), "publish")
         match = ROUTE.fullmatch(scope["path"])
         assert match is not None, "the caller looks at the path"
         topic = f"{token.tenant}/{unquote(match[1])}"
-        body = self._decoded(headers, await self._body(headers, receive))
+        body = self._decoded(headers, await read_body(headers, receive, self._options))
         messages, is_batch = read_messages(headers, body, self._options)
         if key := headers.get("idempotency-key"):
             messages = _keyed(messages, key, f"{topic} messages", headers, body)
@@ -95,28 +91,6 @@ class Ingest:
         if reply.error is not None:
             raise reply.error
         return 202, _result(reply)
-
-    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
-        most = self._options.body_bytes_max
-        if headers.get("content-length", "0").isdigit() and (
-            int(headers.get("content-length", "0")) > most
-        ):
-            raise TooLarge(f"a body has at most {most:,} bytes")
-        parts, size = [], 0
-        try:
-            async with asyncio.timeout(self._options.body_s_max):
-                while True:
-                    event = await receive()
-                    if event["type"] == "http.disconnect":
-                        raise BadRequest("the connection ended before the body did")
-                    parts.append(event.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
-                        raise TooLarge(f"a body has at most {most:,} bytes")
-                    if not event.get("more_body"):
-                        return b"".join(parts)
-        except TimeoutError:
-            raise TooSlow(f"the body did not come in {self._options.body_s_max:g} s") from None
 
     def _decoded(self, headers: dict[str, str], body: bytes) -> bytes:
         encoding = headers.get("content-encoding", "identity").strip().lower()
@@ -138,6 +112,76 @@ class Ingest:
                 raise BadRequest("the body ends within a gzip stream")
             body = stream.unused_data
         return found
+
+
+async def refuse(send: Send, error: TamisError) -> None:
+    """Answer a request that has an error."""
+    await _send(send, status_of(error), problem_of(error), headers_of(error))
+
+
+async def _send(send: Send, status: int, body: Any, headers: dict[str, str]) -> None:
+    data = orjson.dumps(body)
+    head = [(name.encode(), value.encode()) for name, value in headers.items()]
+    head.append((b"content-length", str(len(data)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": data})
+
+
+def headers_in(scope: Scope) -> dict[str, str]:
+    """The headers of a request; their names are in lower case."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+async def read_body(headers: dict[str, str], receive: Receive, options: IngestOptions) -> bytes:
+    """The body of a request.
+
+    Raises:
+        TooLarge: it has too many bytes.
+        TooSlow: it does not come in time.
+        BadRequest: the connection ends before the body does.
+    """
+    most, length = options.body_bytes_max, headers.get("content-length", "0")
+    if length.isdecimal() and int(length) > most:
+        raise TooLarge(f"a body has at most {most:,} bytes")
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(options.body_s_max):
+            while True:
+                event = await receive()
+                if event["type"] == "http.disconnect":
+                    raise BadRequest("the connection ended before the body did")
+                parts.append(event.get("body", b""))
+                size += len(parts[-1])
+                if size > most:
+                    raise TooLarge(f"a body has at most {most:,} bytes")
+                if not event.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise TooSlow(f"the body did not come in {options.body_s_max:g} s") from None
+
+
+def replayed(receive: Receive, body: bytes) -> Receive:
+    """Gives a body that was read; then what else comes."""
+    parts = [body]
+
+    async def next_event() -> MutableMapping[str, Any]:
+        if parts:
+            return {"type": "http.request", "body": parts.pop(), "more_body": False}
+        return await receive()
+
+    return next_event
+
+
+def timed(receive: Receive, options: IngestOptions) -> Receive:
+    """Gives a body of any size, of which each part comes in time."""
+
+    async def next_event() -> MutableMapping[str, Any]:
+        try:
+            return await asyncio.wait_for(receive(), options.body_s_max)
+        except TimeoutError:
+            raise TooSlow(f"nothing of the body came in {options.body_s_max:g} s") from None
+
+    return next_event
 
 
 def read_messages(
@@ -189,7 +233,7 @@ def _binary(headers: dict[str, str], content_type: str, body: bytes) -> Message:
 def _structured(event: Any) -> Message:
     if not isinstance(event, dict):
         raise BadRequest("a CloudEvent is a JSON object")
-    attributes = {name: value for name, value in event.items() if not name.startswith("data")}
+    attributes = {name: value for name, value in event.items() if name not in _DATA}
     content_type = event.get("datacontenttype", "application/json")
     if not isinstance(content_type, str) or kind_of(content_type) is None:
         raise UnsupportedContent(f"the datacontenttype {content_type!r} is neither XML nor JSON")
@@ -199,7 +243,7 @@ def _structured(event: Any) -> Message:
         except (binascii.Error, TypeError, ValueError):
             raise BadRequest("data_base64 is not base 64") from None
     elif kind_of(content_type) == "json":
-        data = orjson.dumps(event.get("data"))
+        data = _dumps(event.get("data"))
     elif isinstance(event.get("data"), str):
         data = event["data"].encode()
     else:
@@ -213,7 +257,14 @@ def _event(attributes: dict[str, Any], body: bytes, content_type: str) -> Messag
             raise BadRequest(f"a CloudEvent has the attribute {name!r}, a text that is not empty")
     if attributes["specversion"] != "1.0":
         raise BadRequest(f"the version of CloudEvents is {attributes['specversion']!r} and not 1.0")
-    return Message(body, content_type, attributes["id"], orjson.dumps(attributes).decode())
+    return Message(body, content_type, attributes["id"], _dumps(attributes).decode())
+
+
+def _dumps(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        raise BadRequest("the CloudEvent is too deep: 254 levels are the most") from None
 
 
 # -- multipart -------------------------------------------------------------------------------------
@@ -227,6 +278,11 @@ def _parts(content_type: str, body: bytes, most: int) -> list[Message]:
     messages: list[Message] = []
     headers: dict[bytes, bytes] = {}
     name, value, data = bytearray(), bytearray(), bytearray()
+    ended = False
+
+    def end() -> None:
+        nonlocal ended
+        ended = True
 
     def end_header() -> None:
         headers[bytes(name).lower()] = bytes(value)
@@ -250,13 +306,15 @@ def _parts(content_type: str, body: bytes, most: int) -> list[Message]:
             "on_header_end": end_header,
             "on_part_data": lambda text, start, end: data.extend(text[start:end]),
             "on_part_end": end_part,
+            "on_end": end,
         },
     )
     try:
         parser.write(body)
-        parser.finalize()
     except MultipartParseError as error:
         raise BadRequest(f"the multipart body is malformed: {error}") from None
+    if not ended:
+        raise BadRequest("the multipart body ends before its last boundary")
     return messages
 
 
@@ -268,7 +326,9 @@ def _keyed(
 ) -> list[Message]:
     if len(key) > _KEY_MAX:
         raise BadRequest(f"an idempotency key has at most {_KEY_MAX} characters")
-    hashed = hashlib.sha256(headers.get("content-type", "").encode() + b"\0" + body).digest()
+    told = [headers.get("content-type", ""), headers.get("x-message-id", "")]
+    told += sorted(f"{name}: {value}" for name, value in headers.items() if name[:3] == "ce-")
+    hashed = hashlib.sha256("\0".join([*told, ""]).encode() + body).digest()
     return [
         message._replace(key=Key(scope, f"{key}/{part}", hashed))
         for part, message in enumerate(messages)

@@ -50,12 +50,16 @@ class _Collector(Collector):
         yield from (subscriptions, last, waiting)
 
 
-async def text_of(service: Service) -> bytes:
-    """The metrics."""
+async def text_of(service: Service, with_topics: bool) -> bytes:
+    """The metrics.
+
+    Args:
+        with_topics: also those of each topic, which name the tenants and their topics.
+    """
     topics = await service.ask(
         lambda core: [
             (name, topic, sum(queue.backlog for queue in topic.queues.values()))
-            for name, topic in core.topics.items()
+            for name, topic in (core.topics.items() if with_topics else ())
         ]
     )
     registry = CollectorRegistry()

@@ -205,6 +205,33 @@ class LeaseRequest(_Model):
     )
 
 
+class Published(BaseModel):
+    """A message that is stored.
+
+    Attributes:
+        version: of the subscriptions that it was matched with.
+    """
+
+    number: int
+    version: int | None = None
+    matches: int | None = Field(default=None, description="How many subscriptions it matches.")
+    repeated: bool = Field(
+        default=False, description="An earlier request had the idempotency key: it stored this."
+    )
+
+
+class Refused(BaseModel):
+    """A message that is not stored."""
+
+    problem: Problem
+
+
+class PublishedMany(BaseModel):
+    """What became of the messages of a request, in their order."""
+
+    results: list[Published | Refused]
+
+
 class Lease(BaseModel):
     """Messages that a consumer has for some time."""
 
@@ -233,6 +260,12 @@ class Extension(_Model):
 
     token: int
     lease_s: Annotated[float, Field(ge=1, le=3_600)] = 30.0
+
+
+class Release(_Model):
+    """A lease that is to end now."""
+
+    token: int
 
 
 class DeadMessage(BaseModel):

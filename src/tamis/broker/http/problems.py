@@ -13,8 +13,10 @@ from starlette.exceptions import HTTPException
 
 from tamis.broker.core.queue import BrokerError
 from tamis.core.errors import (
+    BadSubscriptions,
     DocumentError,
     EventError,
+    MessageError,
     StoreError,
     SubscriptionError,
     TamisError,
@@ -40,6 +42,9 @@ _STATUS = {
     "broker-slow": 408,
     "broker-precondition": 428,
 }
+_UNUSABLE = (
+    BadSubscriptions, DocumentError, EventError, MessageError, SubscriptionError, UsageError,
+)  # fmt: skip
 _RETRY_AFTER_S = {
     "broker-overloaded": 1,
     "broker-key-in-flight": 1,
@@ -66,7 +71,7 @@ def status_of(error: TamisError) -> int:
         return _STATUS[error.code]
     if isinstance(error, StoreError):
         return 503
-    if isinstance(error, DocumentError | EventError | SubscriptionError | UsageError):
+    if isinstance(error, _UNUSABLE):
         return 422
     return 500
 
@@ -74,14 +79,15 @@ def status_of(error: TamisError) -> int:
 def problem_of(error: TamisError) -> dict[str, Any]:
     """The members of the problem that an error is."""
     status = status_of(error)
-    found = {
+    detail = error.message if isinstance(error, DocumentError | EventError) else str(error)
+    found: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "code": error.code,
-        "detail": "the store cannot be written" if status == 503 else str(error),
+        "detail": "the store cannot be written" if isinstance(error, StoreError) else detail,
     }
-    for name in ("line", "column"):
+    for name in ("line", "column", "position"):
         if isinstance(value := getattr(error, name, None), int):
             found[name] = value
     return found

@@ -25,6 +25,7 @@ from tamis.broker.payloads import rfc3339
 from tamis.broker.service import Service
 from tamis.broker.store.queries import Queries, Token
 from tamis.core.errors import TamisError, UsageError
+from tamis.core.names import declared_namespaces
 
 router = APIRouter(prefix="/v1", responses={"default": {
     "model": models.Problem, "content": {"application/problem+json": {}},
@@ -68,6 +69,7 @@ IfMatch = Annotated[str | None, Header(pattern=r'^("\d{1,18}"|\*)$')]
 async def create_topic(broker: Broker, token: Admin, new: models.NewTopic) -> models.Topic:
     """Make a topic."""
     name = f"{token.tenant}/{new.name}"
+    declared_namespaces(new.namespaces)  # or no message of the topic could be matched
     await broker.change(lambda core, request: core.create(request, name, new.options()))
     return models.Topic(name=new.name, subscriptions=0, messages=0, version=0)
 
@@ -161,7 +163,10 @@ async def list_subscriptions(
     )
 
 
-@router.get(_SUBSCRIPTIONS + "/export", tags=["subscriptions"])
+@router.get(_SUBSCRIPTIONS + "/export", tags=["subscriptions"], responses={200: {
+    "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+    "description": "A JSON object a line",
+}}, response_class=StreamingResponse)  # fmt: skip
 async def export(broker: Broker, token: Subscriber, topic: models.TopicName) -> Response:
     """All subscriptions of a topic, a JSON object a line, as an import takes them."""
     name = f"{token.tenant}/{topic}"
@@ -362,10 +367,14 @@ async def explain(_: Subscriber, asked: models.Question) -> models.Explanation:
     return await asyncio.to_thread(run)
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"there is no {constant}")
+
+
 def _event(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the event is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise UsageError("an event is a JSON object")

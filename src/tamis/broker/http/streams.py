@@ -17,9 +17,9 @@ import orjson
 
 from tamis.broker.core.queue import BrokerError
 from tamis.broker.http.access import Access
-from tamis.broker.http.consumers import acknowledge_all, deliveries
-from tamis.broker.http.ingest import BadRequest, Receive, Scope, Send
-from tamis.broker.http.problems import headers_of, problem_of, status_of
+from tamis.broker.http.consumers import acknowledge_all, deliveries, wait_until_gone
+from tamis.broker.http.ingest import BadRequest, Receive, Scope, Send, headers_in, refuse
+from tamis.broker.http.problems import status_of
 from tamis.broker.service import Service, Taken, Watch
 from tamis.core.errors import TamisError
 
@@ -43,10 +43,7 @@ class Streams:
 
     def _named(self, scope: Scope) -> tuple[str, str, dict[str, str]]:
         """The topic and the subscription that a request names, and its headers."""
-        headers = {
-            name.decode("latin-1").lower(): value.decode("latin-1")
-            for name, value in scope["headers"]
-        }
+        headers = headers_in(scope)
         query = parse_qs(scope["query_string"].decode("latin-1"))
         authorization = headers.get("authorization")
         if authorization is None and "token" in query:  # a browser cannot send the header
@@ -78,19 +75,16 @@ class Streams:
                 with suppress(OSError):
                     await self._send_events(topic, id, watch, gone, send)
         except TamisError as error:
-            head_of = headers_of(error).items()
-            pairs = [(name.encode(), value.encode()) for name, value in head_of]
             with suppress(Exception):  # the answer may have begun
-                await send(
-                    {"type": "http.response.start", "status": status_of(error), "headers": pairs}
-                )
-                data = orjson.dumps(problem_of(error))
-                await send({"type": "http.response.body", "body": data})
+                await refuse(send, error)
 
     async def _send_events(
         self, topic: str, id: str, watch: Watch, gone: asyncio.Future[Any], send: Send
     ) -> None:
-        body = b"retry: 1000\n\n"
+        # The client has everything up to the cursor: without it, it could not say so if the
+        # connection ends while the first messages are on their way.
+        cursor = await self._service.ask(lambda core: core.cursor(topic, id))
+        body = b"retry: 1000\nid: %d\n\n" % cursor
         while not (gone.done() or self._service.is_draining):
             if body:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -138,7 +132,7 @@ class Streams:
     ) -> AsyncIterator[tuple[Watch, asyncio.Future[Any]]]:
         """A watch, and what is done when the client has gone."""
         async with self._service.watch(topic, id) as watch:
-            gone = asyncio.ensure_future(_gone(receive))
+            gone = asyncio.ensure_future(wait_until_gone(receive))
             gone.add_done_callback(lambda _: watch.wake())
             try:
                 yield watch, gone
@@ -251,12 +245,7 @@ class _Socket:
         self._left.discard(number)
 
 
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
 def _number(text: str) -> int:
-    if not text.isdigit() or len(text) > 13:
+    if not re.fullmatch(r"[0-9]{1,12}", text):
         raise BadRequest(f"{text[:20]!r} is not the number of a message")
     return int(text)

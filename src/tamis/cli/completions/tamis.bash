@@ -28,6 +28,8 @@ _tamis() {
         'select --unsupported') words='refuse slow' ;;
         'explain --declared-encoding') words='check ignore' ;;
         'explain --strategy') words='auto relative path-sharing-f path-sharing-fw path-sharing-fwr plan-sharing reference' ;;
+        'subscribe --language') words='xpath events flwr' ;;
+        'subscribe --payload') words='ids document nodes message' ;;
         'run --engine') words='auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda' ;;
         'run --unsupported') words='refuse slow' ;;
         'run --declared-encoding') words='check ignore' ;;
@@ -49,7 +51,7 @@ _tamis() {
     if [ -z "$words" ]; then
         case "$command" in
             '')
-                words='match match-events transform convert compile subscriptions check select explain run schema hardware workload completion'
+                words='match match-events transform convert compile subscriptions check select explain serve publish subscribe tail run schema hardware workload completion'
                 [[ $current == -* ]] && words='-V --version --help -h' ;;
             'match')
                 words=''
@@ -93,6 +95,18 @@ _tamis() {
             'explain')
                 words=''
                 [[ $current == -* ]] && words='--namespaces --ns --default-ns --declared-encoding --limit --events --transformation --strategy --dtd --root --help -h' ;;
+            'serve')
+                words=''
+                [[ $current == -* ]] && words='--data --host --port --allow-network --allow-http --body-bytes --body-seconds --help -h' ;;
+            'publish')
+                words=''
+                [[ $current == -* ]] && words='--topic --url --token --events --help -h' ;;
+            'subscribe')
+                words=''
+                [[ $current == -* ]] && words='--topic --url --token --id --expression -s --subscriptions --language --payload --webhook --create-topic --help -h' ;;
+            'tail')
+                words=''
+                [[ $current == -* ]] && words='--topic --id --url --token --count --help -h' ;;
             'run')
                 words=''
                 [[ $current == -* ]] && words='--input --output -s --subscriptions --program --record --master --engine --namespaces --ns --default-ns --unsupported --skip-bad --declared-encoding --limit --overwrite --only-new --program-memory --stream --checkpoint --trigger --max-files --conf --help -h' ;;

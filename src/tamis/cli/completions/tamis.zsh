@@ -278,6 +278,58 @@ _tamis_run() {
         '*:PATH:_files' \
         && return
 }
+_tamis_tail() {
+    _arguments -s -S \
+        '(--topic)--topic=[The topic]:NAME: ' \
+        '(--id)--id=[The id of the subscription]:ID: ' \
+        '(--url)--url=[The broker]:URL: ' \
+        '(--token)--token=[The token]:TOKEN: ' \
+        '(--count)--count=[End after so many messages]:N: ' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        && return
+}
+_tamis_subscribe() {
+    _arguments -s -S \
+        '(--topic)--topic=[The topic]:NAME: ' \
+        '(--url)--url=[The broker]:URL: ' \
+        '(--token)--token=[The token]:TOKEN: ' \
+        '(--id)--id=[The id of a single subscription]:ID: ' \
+        '(--expression)--expression=[Its expression]:TEXT: ' \
+        '(-s --subscriptions)-s[A UTF-8 file with one subscription per line]:FILE|DIR: ' \
+        '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE|DIR: ' \
+        '(--language)--language=[xpath and flwr match XML]:value:(xpath events flwr)' \
+        '(--payload)--payload=[What consumers get]:value:(ids document nodes message)' \
+        '(--webhook)--webhook=[Where the broker sends messages]:URL: ' \
+        '(--create-topic)--create-topic[Make the topic]' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        && return
+}
+_tamis_publish() {
+    _arguments -s -S \
+        '(--topic)--topic=[The topic]:NAME: ' \
+        '(--url)--url=[The broker]:URL: ' \
+        '(--token)--token=[The token]:TOKEN: ' \
+        '(--events)--events[Each file has one event]' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        '*:DOCUMENT:_files' \
+        && return
+}
+_tamis_serve() {
+    _arguments -s -S \
+        '(--data)--data=[The folder that keeps messages]:FOLDER:_files' \
+        '(--host)--host=[The address to listen at]:ADDRESS: ' \
+        '(--port)--port=[The port to listen at]:N: ' \
+        '*--allow-network=[A network that webhooks may be sent to]:NETWORK: ' \
+        '(--allow-http)--allow-http[Webhooks may be sent without TLS]' \
+        '(--body-bytes)--body-bytes=[The largest body of a request]:N: ' \
+        '(--body-seconds)--body-seconds=[How long the body of a request may take to arrive]:SECONDS: ' \
+        '(--help -h)--help[Show this message and exit]' \
+        '(--help -h)-h[Show this message and exit]' \
+        && return
+}
 _tamis_explain() {
     _arguments -s -S \
         '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
@@ -514,7 +566,7 @@ _tamis() {
         '(-V --version)--version[Print the version and exit]' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
-        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" convert\:"Convert rules of others to subscriptions of events" compile\:"Compile subscriptions and save the program" subscriptions\:"Keep subscriptions in a folder" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" hardware\:"Generate circuits from subscriptions" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
+        '1:command:((match\:"Match documents against subscriptions" match-events\:"Match events against subscriptions" transform\:"Transform documents into messages for subscriptions" convert\:"Convert rules of others to subscriptions of events" compile\:"Compile subscriptions and save the program" subscriptions\:"Keep subscriptions in a folder" check\:"Check subscriptions for errors" select\:"Print the nodes that an expression selects" explain\:"Explain an expression" serve\:"Serve a broker over HTTP" publish\:"Publish documents or events to a broker" subscribe\:"Add subscriptions to a broker" tail\:"Print the messages of a brokers subscription" run\:"Match files against subscriptions on Spark" schema\:"Show the structure that a DTD permits" hardware\:"Generate circuits from subscriptions" workload\:"Generate subscriptions" completion\:"Print a completion script for a shell"))' \
         '*::argument:->arguments'
     [ "$state" = arguments ] && case $words[1] in
         match) _tamis_match ;;
@@ -526,6 +578,10 @@ _tamis() {
         check) _tamis_check ;;
         select) _tamis_select ;;
         explain) _tamis_explain ;;
+        serve) _tamis_serve ;;
+        publish) _tamis_publish ;;
+        subscribe) _tamis_subscribe ;;
+        tail) _tamis_tail ;;
         run) _tamis_run ;;
         schema) _tamis_schema ;;
         hardware) _tamis_hardware ;;
