@@ -148,6 +148,13 @@ def test_arrays_of_other_types_are_refused() -> None:
 # -- processes -----------------------------------------------------------------------------------
 
 _MATCH = "import tamis; print(list(tamis.compile({'x': '//b'}).match('<a><b/></a>')))"
+_KERNEL = """
+import numpy as np
+from tamis.core.kernel.table import copy_pairs
+table, into = np.array([5, 7, 0, 0]), np.zeros(8, np.int64)
+copy_pairs(table, into)
+print(into[into != 0].tolist())
+"""
 _WITHOUT_NUMBA = "import sys; sys.modules.update(numba=None, llvmlite=None)\n"
 
 
@@ -191,11 +198,14 @@ def sources(tmp_path: Path) -> Path:
 
 
 def test_other_sources_are_compiled_in_memory_or_refused(sources: Path) -> None:
-    """With one line, where Numba is; else with an error of one line."""
+    """With one line, where Numba is; else with an error of one line.
+
+    One small kernel is compiled here. Others are in ``test_every_kernel_with_every_index_checked``.
+    """
     with (sources / "tamis/documents/tokenizer/kernels/scan.py").open("a") as source:
         source.write("# changed\n")
-    done = run(_MATCH, sources, NUMBA_OPT="0")
-    assert (done.stdout, done.stderr.count("\n")) == ("['x']\n", 1), done.stderr
+    done = run(_KERNEL, sources)
+    assert (done.stdout, done.stderr.count("\n")) == ("[5, 7]\n", 1), done.stderr
     assert "was made of other sources" in done.stderr
     assert "Numba compiles kernels in memory" in done.stderr
     refused = run(_WITHOUT_NUMBA + _MATCH, sources)
@@ -212,9 +222,9 @@ def test_ways_of_running_kernels() -> None:
 
 def test_two_processes_that_build_at_once(sources: Path) -> None:
     """One waits for the other, and finds what that one made."""
-    parts = (f"tamis/{part}" for part in ("events", "language", "matching", "transform"))
-    for part in (*parts, "tamis_papers", "tamis_workload"):
-        shutil.rmtree(sources / part)  # the tokenizer's kernels will do
+    others = ("documents", "events", "language", "matching", "transform")
+    for part in (*(f"tamis/{part}" for part in others), "tamis_papers", "tamis_workload"):
+        shutil.rmtree(sources / part)  # the kernels of tamis.core will do
     native = sources / "tamis/core/kernel/native"
     shutil.rmtree(native)
     command = [sys.executable, "-m", "tamis.core.kernel.build", "--level", "x86-64-v2"]
@@ -227,7 +237,7 @@ def test_two_processes_that_build_at_once(sources: Path) -> None:
     assert [process.returncode for process in both] == [0, 0], said
     assert sorted("kernels were compiled in" in text for text in said) == [False, True]
     found = open_library(native, sources)
-    assert "tamis_documents_tokenizer_kernels_scan_scan" in found.prototypes
+    assert "tamis_core_kernel_table_copy_pairs" in found.prototypes
     assert sorted(path.suffix for path in native.iterdir()) == ["", "", ".json", ".so"]
 
 

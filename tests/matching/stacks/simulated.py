@@ -19,6 +19,7 @@ from tamis_workload.documents.grammar import Documents
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
 from tests.matching.stacks.test_matching import RECURSIVE
 from tests.support.searchers import asked, by_reference, queries
+from tests.support.simulator import run_on_one_core
 
 IS_SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 VALUES = [
@@ -66,6 +67,7 @@ def check_segments(subtrees: int, scale: int) -> None:
 
 def main() -> None:
     assert has_gpu(), "no GPU: set NUMBA_ENABLE_CUDASIM=1"
+    run_on_one_core()
     scale = 1 if IS_SIMULATED else 30
     check([], ["<a/>"])
     check(VALUES, VALUED)

@@ -17,6 +17,7 @@ from tamis_papers.pcm import PcmOptions, ccm
 from tamis_papers.pcm import cuda as at_work
 from tests.papers.pcm.test_drawn import events_of, of_numbers
 from tests.support.drawn_events import answers
+from tests.support.simulator import run_on_one_core
 
 MIXED: list[list[Constraint]] = [
     [],
@@ -71,6 +72,7 @@ def check(table: FilterTable, events: list[dict[str, Any]], options: PcmOptions,
 
 def main() -> None:
     assert has_gpu(), "no GPU: set NUMBA_ENABLE_CUDASIM=1"
+    run_on_one_core()
     at_once = PcmOptions(3, events_at_once=1)
     for by in ("filter", "subscription", "interface"):
         check(mixed(), MIXED_EVENTS, PcmOptions(), by)

@@ -16,6 +16,7 @@ from tamis.matching.engines.reference import ENGINE as REFERENCE
 from tamis_papers.twigstacks import TwigOptions, cuda, twigstacks_cuda
 from tests.papers.twigstacks.drawing import TRAP, answers, drawn_twigs, drawn_xml
 from tests.papers.twigstacks.test_twigstacks import ERRATA
+from tests.support.simulator import run_on_one_core
 
 LEVELS = 4
 
@@ -27,6 +28,7 @@ def check(options: TwigOptions, twigs: Sequence[str], documents: Sequence[str]) 
 
 def main() -> None:
     assert has_gpu(), "no GPU: set NUMBA_ENABLE_CUDASIM=1"
+    run_on_one_core()
     check_variant(TwigOptions(32, LEVELS, 4, documents_at_once=3))
     check_variant(TwigOptions(32, LEVELS, 4, documents_at_once=3, streams=1, has_atomics=True))
     # Far deeper than the levels in shared memory, a twig of two warps, more than 127 tags.
