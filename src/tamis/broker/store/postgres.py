@@ -140,9 +140,8 @@ class _Connection(Queries):
             cursor.itersize = 2_000
             yield from cursor.execute(_translated(statement), values)
 
-    def _damaged(self, place: int) -> StoreError:
-        message = f"{_ADVICE['XX']} (the message at {place} has other bytes than were stored)"
-        return StoreError(message, self._name)
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{_ADVICE['XX']} ({what})", self._name)
 
     def close(self) -> None:
         """Close the connection."""

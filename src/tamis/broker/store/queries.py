@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -132,8 +133,16 @@ class Queries(ABC):
         """Close the connection."""
 
     @abstractmethod
-    def _damaged(self, place: int) -> StoreError:
-        """The error that a message's row has other bytes than were stored."""
+    def _damaged(self, what: str) -> StoreError:
+        """The error that a row is not what was stored."""
+
+    @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """Say of a row that has other types than it should that the store is damaged."""
+        try:
+            yield
+        except (TypeError, ValueError, KeyError) as error:
+            raise self._damaged(f"{type(error).__name__}: {error}") from error
 
     def _one(self, statement: str, *values: object) -> Any:
         return next(self._rows(statement, *values), None)
@@ -151,6 +160,12 @@ class Queries(ABC):
         last, last_subscription, version, settled = self._one(
             "SELECT last, last_subscription, version, settled FROM topics WHERE topic = ?", topic
         )
+        (stored,) = self._one(
+            "SELECT max(place) FROM messages WHERE place > ? AND place < ?",
+            place_of(topic, 0), place_of(topic + 1, 0),
+        )  # fmt: skip
+        if (stored or 0) > place_of(topic, last):
+            raise self._damaged(f"the topic {name!r} has fewer messages than there are")
         failing = self._rows(
             "SELECT DISTINCT subscription FROM failures WHERE topic = ? AND due IS NOT NULL", topic
         )
@@ -193,18 +208,22 @@ class Queries(ABC):
             "WHERE topic = ? AND version > ? ORDER BY subscription",
             topic, -1 if is_whole else indexed,
         ):  # fmt: skip
-            yield Change(row[4], number, _subscription(*row[:4]))
+            yield Change(row[4], number, self._subscription(*row[:4]))
 
     # -- messages ----------------------------------------------------------------------------------
 
     def _matches(self, topic: int, after: int, last: int) -> Iterator[tuple[int, list[int]]]:
+        before = None
         for place, version, subscriptions, crc in self._stream(
             "SELECT place, version, subscriptions, matches_crc FROM messages "
             "WHERE place > ? AND place <= ? ORDER BY place",
             place_of(topic, after), place_of(topic, last),
         ):  # fmt: skip
-            if crc != checksums(place, version, subscriptions)[0]:
-                raise self._damaged(place)
+            with self._decoding():
+                is_same = crc == checksums(place, version, subscriptions)[0]
+            if not is_same or before not in {None, place - 1}:
+                raise self._damaged(f"at the message {place}")
+            before = place
             yield place - place_of(topic, 0), np.frombuffer(subscriptions, np.int32).tolist()
 
     def messages(self, name: str, first: int, last: int, most: int) -> list[Kept]:
@@ -218,9 +237,11 @@ class Queries(ABC):
             place_of(topic, first), place_of(topic, last), most,
         )  # fmt: skip
         for place, accepted, version, subscriptions, *crcs, body, kind, id, attributes in rows:
-            message = Message(bytes(body), kind, id, attributes)
-            if tuple(crcs) != checksums(place, version, subscriptions, message):
-                raise self._damaged(place)
+            with self._decoding():
+                message = Message(bytes(body), kind, id, attributes)
+                is_same = tuple(crcs) == checksums(place, version, subscriptions, message)
+            if not is_same:
+                raise self._damaged(f"at the message {place}")
             number = place - place_of(topic, 0)
             matched = np.frombuffer(subscriptions, np.int32).tolist()
             found.append(Kept(number, accepted, message, version, matched))
@@ -251,6 +272,10 @@ class Queries(ABC):
         number: int = low - 1 - place_of(topic, 0)
         return number if low > first else 0
 
+    def _subscription(self, *row: Any) -> Subscription:
+        with self._decoding():
+            return _subscription_of(*row)
+
     # -- subscriptions -----------------------------------------------------------------------------
 
     def find(self, name: str, id: str) -> int | None:
@@ -277,7 +302,7 @@ class Queries(ABC):
             topic, number, cursor,
         )  # fmt: skip
         every = [Failure(*failure) for failure in failures]
-        return StoredSubscription(_subscription(*row), version, cursor, every)
+        return StoredSubscription(self._subscription(*row), version, cursor, every)
 
     def page(self, name: str, after: int, most: int) -> list[tuple[int, int, Subscription]]:
         """The numbers, versions and subscriptions of a topic, beyond a number."""
@@ -286,7 +311,7 @@ class Queries(ABC):
             "WHERE topic = ? AND subscription > ? ORDER BY subscription LIMIT ?",
             self._topic(name), after, most,
         )  # fmt: skip
-        return [(number, row[4], _subscription(*row[:4])) for number, *row in rows]
+        return [(number, row[4], self._subscription(*row[:4])) for number, *row in rows]
 
     def matched(self, name: str, number: int, after: int, last: int) -> list[int]:
         """See ``Catalog.matched``."""
@@ -387,7 +412,7 @@ def options_of(subscription: Subscription) -> str:
     )
 
 
-def _subscription(id: str, expression: str, language: Any, options: str) -> Subscription:
+def _subscription_of(id: str, expression: str, language: Any, options: str) -> Subscription:
     read = json.loads(options)
     webhook = read["webhook"]
     if webhook is not None:

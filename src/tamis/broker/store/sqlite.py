@@ -55,11 +55,12 @@ class _Connection(Queries):
 
     def _rows(self, statement: str, *values: object) -> Iterator[Any]:
         with self._told():
-            yield from self._connection.execute(statement, values)
+            # Not ``yield from``, which closes the cursor, maybe after the connection.
+            for row in self._connection.execute(statement, values):  # noqa: UP028
+                yield row
 
-    def _damaged(self, place: int) -> StoreError:
-        message = f"{_DAMAGED} (the message at {place} has other bytes than were stored)"
-        return StoreError(message, str(self._path))
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{_DAMAGED} ({what})", str(self._path))
 
     def close(self) -> None:
         """Close the connection."""
@@ -173,10 +174,10 @@ class _Checkpoints:
         try:
             connection.checkpoint()
         except StoreError as error:
-            if _code(error.__cause__) == "SQLITE_FULL":
-                log.warning("the log is not copied into the database: %s", error)
-            else:
+            if _code(error.__cause__).startswith("SQLITE_IOERR"):
                 self.error = error
+            else:
+                log.warning("the log is not copied into the database: %s", error)
 
 
 class SqliteStore(_Connection, Store):
