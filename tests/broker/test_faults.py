@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -281,7 +280,7 @@ def test_the_log_stays_short(tmp_path: Path) -> None:
     assert any(after < before for before, after in itertools.pairwise(sizes))
     assert max(sizes) < 200 * 5 * 8_192 / 2
     store.close()
-    assert not any(thread.name == "tamis-checkpoints" for thread in threading.enumerate())
+    assert not store._checkpoints._thread.is_alive()
 
 
 def test_a_reader_holds_up_nobody(tmp_path: Path) -> None:

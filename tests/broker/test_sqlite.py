@@ -32,7 +32,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="another process has it open"):
         SqliteStore(tmp_path / "broker.db")
     store.close()
-    assert SqliteStore(tmp_path / "broker.db").epoch == store.epoch + 1
+    again = SqliteStore(tmp_path / "broker.db")
+    assert again.epoch == store.epoch + 1
+    again.close()
 
 
 def test_what_is_no_store(tmp_path: Path) -> None:
