@@ -79,7 +79,7 @@ class CutStores(BothStores):
             self.compare()
         except (AssertionError, Violation):
             if unknown is None:
-                raise Violation("what was stored is not there")
+                raise Violation("what was stored is not there") from None
             ModelStore.write(self, unknown)
             self.check_same()
         self.disk.off_after = self.next_cut()
