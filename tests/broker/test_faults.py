@@ -162,6 +162,7 @@ def checkpoint_and_write(store: SqliteStore) -> None:
 def log_loses_pages(folder: Path, patch: Patch) -> None:
     """A commit is not synced; the process is killed, and another one goes on with the log."""
     disk = Disk(Random(1))
+    patch.setattr(sqlite, "_LOG_BYTES", 1 << 40)
     patch.setattr(sqlite, "_restore_log", restoring(lambda: disk))
     store = SqliteStore(folder / "broker.db", disk.connect)
     store.write(create())
@@ -279,9 +280,9 @@ def write_on(store: SqliteStore, path: Path, transactions: int) -> list[int]:
 def test_the_log_stays_short(tmp_path: Path) -> None:
     store = SqliteStore(path := tmp_path / "broker.db")
     store.write(create())
-    sizes = write_on(store, path, 200)
+    sizes = [size for _ in range(20) for size in write_on(store, path, 20)]
     assert any(after < before for before, after in itertools.pairwise(sizes))
-    assert max(sizes) < 200 * 5 * 8_192 / 2
+    assert max(sizes) < 400 * 5 * 8_192 / 2
     store.close()
     assert not store._checkpoints._thread.is_alive()
 
@@ -298,7 +299,7 @@ def test_a_reader_holds_up_nobody(tmp_path: Path) -> None:
     assert time.monotonic() - start < 40 * 0.5
     assert grown == sorted(grown)
     rows.close()
-    assert min(write_on(store, path, 40)) < grown[-1]
+    assert any(min(write_on(store, path, 20)) < grown[-1] for _ in range(20))
     reader.close()
     store.close()
 

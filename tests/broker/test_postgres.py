@@ -24,7 +24,7 @@ from tamis.broker.core.model import (
     Transaction,
 )
 from tamis.broker.store.postgres import PostgresStore
-from tamis.broker.store.queries import Queries
+from tamis.broker.store.queries import Queries, checksums, place_of
 from tamis.broker.store.sqlite import SqliteStore
 from tamis.broker.store.writing import Store
 from tamis.core.errors import StoreError
@@ -273,12 +273,17 @@ def test_with_a_sequence_a_reader_misses_a_late_commit(url: str) -> None:
     store = PostgresStore(url)
     store.write(CREATED)
     execute(url, "CREATE SEQUENCE numbers")
-    number = "1::bigint << 40 | nextval('numbers')"
-    insert = f"INSERT INTO messages VALUES ({number}, 0, 0, '', '', '', 0, '', '')"
+    place = "1::bigint << 40 | nextval('numbers')"
+
+    def insert(number: int) -> str:
+        crcs = checksums(place_of(1, number), 0, b"", Message(b"", ""))
+        values = f"{place}, 0, 0, '', '', '', 0, '', {crcs[0]}, {crcs[1]}, ''"
+        return f"INSERT INTO messages VALUES ({values})"
+
     ends = threading.Event()
     with psycopg.connect(url) as late, ThreadPoolExecutor() as pool:
-        late.execute(insert)
-        execute(url, insert)
+        late.execute(insert(1))
+        execute(url, insert(2))
         reader = pool.submit(follow, store.reader(), ends)
         time.sleep(0.3)
         late.commit()

@@ -157,12 +157,11 @@ class Queries(ABC):
     def read(self, name: str) -> StoredTopic:
         """A topic, as a broker starts with it."""
         topic = self._topic(name)
-        last, last_subscription, version, settled = self._one(
-            "SELECT last, last_subscription, version, settled FROM topics WHERE topic = ?", topic
-        )
-        (stored,) = self._one(
-            "SELECT max(place) FROM messages WHERE place > ? AND place < ?",
-            place_of(topic, 0), place_of(topic + 1, 0),
+        last, last_subscription, version, settled, stored = self._one(
+            "SELECT last, last_subscription, version, settled, "
+            "(SELECT max(place) FROM messages WHERE place > ? AND place < ?) "
+            "FROM topics WHERE topic = ?",
+            place_of(topic, 0), place_of(topic + 1, 0), topic,
         )  # fmt: skip
         if (stored or 0) > place_of(topic, last):
             raise self._damaged(f"the topic {name!r} has fewer messages than there are")
