@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
@@ -117,6 +118,7 @@ def serve(
     allow_http: bool = False,
     body_bytes: Annotated[int, Option(metavar="N", min=1)] = 64 << 20,
     body_seconds: Annotated[float, Option(metavar="SECONDS")] = 30.0,
+    log: Literal["text", "json"] = "text",
 ) -> None:
     """Serve a broker: messages in, matches and messages out, over HTTP.
 
@@ -134,17 +136,24 @@ def serve(
         allow_http: Webhooks may be sent without TLS.
         body_bytes: The largest body of a request, also when it is decompressed.
         body_seconds: How long the body of a request may take to arrive.
+        log: How warnings and errors are written on standard error: as text, or one JSON object per
+            line.
     """
     try:
         import uvloop  # noqa: PLC0415 - only this command needs the extra
 
-        from tamis.broker.http.app import ServeOptions  # noqa: PLC0415
+        from tamis.broker.http.app import JsonLines, ServeOptions  # noqa: PLC0415
         from tamis.broker.http.app import serve as run  # noqa: PLC0415
         from tamis.broker.http.ingest import IngestOptions  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtra("broker", error.name or "fastapi") from None
     networks, bodies = _networks(allow_network or []), IngestOptions(body_bytes, body_seconds)
     options = ServeOptions(data, host, port, networks, allow_http, bodies=bodies)
+
+    handler = logging.StreamHandler()
+    text = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    handler.setFormatter(JsonLines() if log == "json" else text)
+    logging.getLogger("tamis.broker").addHandler(handler)
 
     def started(url: str) -> None:
         say(f"serving {url}, data in {data}, token in {data / 'token'}")

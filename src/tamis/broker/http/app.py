@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import resource
 import signal
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
@@ -26,13 +29,15 @@ from tamis.broker.delivery.webhooks import WebhookSender
 from tamis.broker.dispatch import Dispatcher
 from tamis.broker.http import consumers, described, ingest, metrics, problems, routes, streams
 from tamis.broker.http.access import RIGHTS, Access
+from tamis.broker.payloads import rfc3339
 from tamis.broker.service import Service
 from tamis.broker.store.sqlite import SqliteStore
-from tamis.core.errors import TamisError
+from tamis.core.errors import TamisError, UsageError
 
 log = logging.getLogger("tamis.broker")
 
 _CONNECTIONS_MAX = 100_000
+_DESCRIPTORS_MIN = 16_384
 _HEADERS_BYTES_MAX = 65_536
 
 
@@ -53,6 +58,22 @@ class ServeOptions(NamedTuple):
     is_http_allowed: bool = False
     quotas: Quotas = Quotas()
     bodies: ingest.IngestOptions = ingest.IngestOptions()
+
+
+class JsonLines(logging.Formatter):
+    """A record of a log as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        found = {
+            "time": rfc3339(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            found["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(found).decode()
 
 
 class App:
@@ -157,6 +178,8 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
     Raises:
         StoreError: the store cannot be opened.
     """
+    _check_port(options.host, options.port)
+    _raise_descriptors()
     options.data.mkdir(parents=True, exist_ok=True)
     guard = AddressGuard(tuple(map(ip_network, options.allowed)), options.is_http_allowed)
     service = Service(
@@ -171,11 +194,35 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
             access = Access(service)
             if not len(access):
                 await _first_token(access, options.data)
+            (options.data / "pid").write_text(f"{os.getpid()}\n")
             app = App(service, access, guard, options.bodies)
             await _serve(app, service, options, started)
         finally:
             await dispatcher.close()
             await service.stop()
+            (options.data / "pid").unlink(missing_ok=True)
+
+
+def _check_port(host: str, port: int) -> None:
+    """See that the address can be listened at: Granian ends the process if it cannot."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as found:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+    except OSError as error:
+        message = f"cannot listen at {host}, port {port} ({error.strerror}): choose another --port"
+        raise UsageError(message) from None
+
+
+def _raise_descriptors() -> None:
+    """Permit as many open connections as the system does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS_MAX if hard == resource.RLIM_INFINITY else min(hard, _CONNECTIONS_MAX)
+    if wanted > soft != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if wanted < _DESCRIPTORS_MIN:
+        log.warning("at most %d connections can be open: raise the limit of ulimit -n", wanted)
 
 
 async def _first_token(access: Access, data: Path) -> None:
