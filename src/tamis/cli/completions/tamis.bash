@@ -28,6 +28,7 @@ _tamis() {
         'select --unsupported') words='refuse slow' ;;
         'explain --declared-encoding') words='check ignore' ;;
         'explain --strategy') words='auto relative path-sharing-f path-sharing-fw path-sharing-fwr plan-sharing reference' ;;
+        'serve --log') words='text json' ;;
         'subscribe --language') words='xpath events flwr' ;;
         'subscribe --payload') words='ids document nodes message' ;;
         'run --engine') words='auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda' ;;
@@ -97,7 +98,7 @@ _tamis() {
                 [[ $current == -* ]] && words='--namespaces --ns --default-ns --declared-encoding --limit --events --transformation --strategy --dtd --root --help -h' ;;
             'serve')
                 words=''
-                [[ $current == -* ]] && words='--data --host --port --allow-network --allow-http --body-bytes --body-seconds --help -h' ;;
+                [[ $current == -* ]] && words='--data --host --port --allow-network --allow-http --body-bytes --body-seconds --log --help -h' ;;
             'publish')
                 words=''
                 [[ $current == -* ]] && words='--topic --url --token --events --help -h' ;;

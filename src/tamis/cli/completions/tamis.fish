@@ -160,6 +160,7 @@ complete -c tamis -n '__fish_seen_subcommand_from serve' -l allow-network -x -d 
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l allow-http -d 'Webhooks may be sent without TLS'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l body-bytes -x -d 'The largest body of a request'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l body-seconds -x -d 'How long the body of a request may take to arrive'
+complete -c tamis -n '__fish_seen_subcommand_from serve' -l log -x -a 'text json' -d 'How warnings and errors are written on standard error'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l help -s h -d 'Show this message and exit'
 complete -c tamis -n '__fish_seen_subcommand_from publish' -l topic -x -d 'The topic'
 complete -c tamis -n '__fish_seen_subcommand_from publish' -l url -x -d 'The broker'

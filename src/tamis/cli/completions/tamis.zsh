@@ -326,6 +326,7 @@ _tamis_serve() {
         '(--allow-http)--allow-http[Webhooks may be sent without TLS]' \
         '(--body-bytes)--body-bytes=[The largest body of a request]:N: ' \
         '(--body-seconds)--body-seconds=[How long the body of a request may take to arrive]:SECONDS: ' \
+        '(--log)--log=[How warnings and errors are written on standard error]:value:(text json)' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
         && return
