@@ -17,7 +17,7 @@ help: ## list these targets
 
 .PHONY: kernels
 kernels: $(INSTALLED) ## compile the kernels again, if their sources have changed
-	@$(VENV)/bin/python -m tamis.core.kernel.build
+	@$(VENV)/bin/python -m tamis.core.kernel.build $(if $(TAMIS_LEVELS),--level $(TAMIS_LEVELS))
 
 .PHONY: wheel
 wheel: $(INSTALLED) ## build the wheel into dist/, its kernels for all levels of this architecture
@@ -33,7 +33,9 @@ run: kernels ## match the POMs inside PySpark's jars on Spark, and show what mat
 	    --input build/poms --output build/poms-matches --overwrite
 	python examples/show_poms.py build/poms-matches
 
+# The test of the wheel takes the objects of all levels. To compile them together takes less time.
 .PHONY: test
+test: export TAMIS_LEVELS := all
 test: kernels ## lint, then all tests in tiers, with the time of each
 	@scripts/test-tiers
 

@@ -2,9 +2,9 @@
 
 Numba types each function once and writes LLVM's code for it; all that it makes to be called from
 Python is left out. That code is optimised once for each level of processors, however many kernels
-call the function. The kernels of a package become one module, of which LLVM makes an object; ``cc``
-links the objects. Objects are kept until a source of theirs changes. To compile kernel by kernel,
-with Numba's own files for each, took five times as long.
+call the function. The kernels of a package become one module, of which LLVM makes an object for
+each level; ``cc`` links the objects. Objects are kept until a source of theirs changes. To compile
+kernel by kernel, with Numba's own files for each, took five times as long.
 """
 
 from __future__ import annotations
@@ -132,9 +132,11 @@ def _build(levels: list[str], modules: list[str], sources: list[str], folder: Pa
         what = {"digest": digest_of(sources), "levels": made, "sources": sources}
         listed.write_text(json.dumps({**what, "kernels": kernels}, indent=1))
         listed.rename(folder / LIST)
-    used = {level["file"] for level in made.values()} | {part.digest for part in compiled}
+    used = {level["file"] for level in made.values()}
+    for part in parts:  # objects of other levels are kept, too
+        used |= {file.name for file in _files(part, [*LEVELS], folder / "objects").values()}
     for old in (*folder.glob("*.so"), *(folder / "objects").iterdir()):
-        if old.name not in used and old.stem not in used:
+        if old.name not in used:
             old.unlink(missing_ok=True)
     taken = perf_counter() - started
     sys.stderr.write(f"tamis: {len(kernels)} kernels were compiled in {taken:.0f} s\n")
@@ -193,31 +195,39 @@ class _Compiled(NamedTuple):
     Attributes:
         kernels: the prototype of each kernel, by symbol.
         objects: machine code, by level.
-        digest: of all that they were made of.
     """
 
     kernels: dict[str, tuple[list[Any], str]]
     objects: dict[str, bytes]
-    digest: str
+
+
+def _files(modules: list[str], levels: list[str], kept: Path) -> dict[str, Path]:
+    """By level: the file of the object of some modules, named by all that it is made of."""
+    sources = digest_of(sorted(_path(name) for name in _sources(modules)))
+    made_by = [f"{name} {version(name)}" for name in ("numba", "llvmlite")]
+    digests = {
+        level: hashlib.sha256("\n".join([sources, *made_by, level]).encode()).hexdigest()
+        for level in levels
+    }
+    return {level: kept / f"{digest}.json" for level, digest in digests.items()}
 
 
 def _compiled(modules: list[str], levels: list[str], kept: Path) -> _Compiled:
     """Compile the kernels of some modules, unless that was done; runs in a process of its own.
 
     Args:
-        kept: the folder of objects, by the digest of all that they were made of.
+        kept: the folder of objects.
     """
-    sources = digest_of(sorted(_path(name) for name in _sources(modules)))
-    made_by = [f"{name} {version(name)}" for name in ("numba", "llvmlite")]
-    digest = hashlib.sha256("\n".join([sources, *made_by, *levels]).encode()).hexdigest()
-    file = kept / f"{digest}.json"
-    with suppress(OSError, ValueError, TypeError):
-        found = json.loads(file.read_bytes())
-        return _Compiled(
-            found["kernels"],
-            {level: bytes.fromhex(code) for level, code in found["objects"].items()},
-            digest,
-        )
+    files = _files(modules, levels, kept)
+    found = _Compiled({}, {})
+    for level, file in files.items():
+        with suppress(OSError, ValueError, TypeError, LookupError):
+            read = json.loads(file.read_bytes())
+            found.kernels.update(read["kernels"])
+            found.objects[level] = bytes.fromhex(read["object"])
+    missing = [level for level in levels if level not in found.objects]
+    if not missing:
+        return found
     from tamis.core.kernel.codegen import Collector  # noqa: PLC0415 - imports Numba
     from tamis.core.kernel.declare import KERNELS  # noqa: PLC0415
 
@@ -227,13 +237,13 @@ def _compiled(modules: list[str], levels: list[str], kept: Path) -> _Compiled:
     for kernel in KERNELS:
         if kernel.__module__ in modules:
             collector.add(kernel)
-    objects = {level: collector.object_for(level) for level in levels}
     kept.mkdir(exist_ok=True)
-    working = file.with_suffix(f".{os.getpid()}")
-    texts = {level: code.hex() for level, code in objects.items()}
-    working.write_text(json.dumps({"kernels": collector.prototypes, "objects": texts}))
-    working.rename(file)
-    return _Compiled(collector.prototypes, objects, digest)
+    for level in missing:
+        code = found.objects[level] = collector.object_for(level)
+        working = files[level].with_suffix(f".{os.getpid()}")
+        working.write_text(json.dumps({"kernels": collector.prototypes, "object": code.hex()}))
+        working.rename(files[level])
+    return _Compiled(collector.prototypes, found.objects)
 
 
 # -- linking ------------------------------------------------------------------------------------

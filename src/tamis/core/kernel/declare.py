@@ -25,6 +25,9 @@ KERNELS: list[Callable[..., Any]] = []
 # time of a kernel with many short functions. A kernel that allocates does not compile.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
+# Only kernels call other functions. A wrapper for Python takes Numba as long as a small function.
+_INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
+
 
 @cache
 def mode() -> str:
@@ -85,14 +88,14 @@ def called(function: F) -> F:
     """Make a function one that only kernels call."""
     if mode() in ("native", "python"):
         return function
-    return cast(F, _for_wide_integers(_numba().njit(nogil=True, **_OPTIONS)(function)))
+    return cast(F, _for_wide_integers(_numba().njit(nogil=True, **_INNER)(function)))
 
 
 def inlined(function: F) -> F:
     """Make a function one that is compiled into each kernel that calls it."""
     if mode() in ("native", "python"):
         return function
-    return cast(F, _for_wide_integers(_numba().njit(forceinline=True, **_OPTIONS)(function)))
+    return cast(F, _for_wide_integers(_numba().njit(forceinline=True, **_INNER)(function)))
 
 
 def intrinsic(function: F) -> F:
