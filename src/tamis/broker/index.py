@@ -22,6 +22,7 @@ from tamis.core.errors import (
     EventError,
     MalformedEvent,
     StoreError,
+    SubscriptionSyntaxError,
     TamisError,
     UnknownSubscription,
 )
@@ -113,6 +114,10 @@ class TopicIndex:
 
     def check(self, subscription: Subscription) -> None:
         """See :class:`tamis.broker.core.model.Index`."""
+        if "\0" in subscription.expression:
+            place = subscription.expression.index("\0")
+            message = "the character U+0000 cannot be stored"
+            raise SubscriptionSyntaxError(message, subscription.expression, place)
         self._open(subscription.language).check(subscription.expression)
 
     def change(self, put: Mapping[int, Subscription], gone: Sequence[int]) -> None:

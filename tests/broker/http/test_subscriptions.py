@@ -75,6 +75,7 @@ def test_if_match(broker: BrokerProcess, topic: str) -> None:
         ({"expression": "for $x in", "language": "flwr"}, ""),
         ({"expression": "//p:a"}, "p"),
         ({"expression": "a\0b"}, ""),
+        ({"expression": 'a = "\0"', "language": "events"}, "U+0000"),
         ({"expression": ""}, "at least 1 character"),
         ({"expression": "x" * (1 << 19)}, ""),
         ({"language": "sql"}, "language"),

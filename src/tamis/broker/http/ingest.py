@@ -35,7 +35,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ROUTE = re.compile(r"/v1/topics/([^/]+)/messages")
 _LINES = {"application/x-ndjson", "application/ndjson", "application/jsonl"}
 _DATA = {"data", "data_base64", "datacontenttype"}
-_KEY_MAX = 255
+_KEY_MAX, _TEXT_MAX = 255, 512
 
 
 class BadRequest(BrokerError):  # noqa: N818 - says what is the matter
@@ -81,6 +81,8 @@ class Ingest:
         topic = f"{token.tenant}/{unquote(match[1])}"
         body = self._decoded(headers, await read_body(headers, receive, self._options))
         messages, is_batch = read_messages(headers, body, self._options)
+        for message in messages:
+            _check_text(message)
         if key := headers.get("idempotency-key"):
             messages = _keyed(messages, key, f"{topic} messages", headers, body)
         replies = await self._service.publish(topic, messages) if messages else []
@@ -208,6 +210,16 @@ def read_messages(
     if len(messages) > options.messages_max:
         raise TooLarge(f"a request has at most {options.messages_max:,} messages")
     return messages, True
+
+
+def _check_text(message: Message) -> None:
+    """See that an id and a content type can be stored, and sent as a header."""
+    for text in (message.id, message.content_type):
+        if len(text) > _TEXT_MAX or not text.isprintable():
+            raise BadRequest(
+                f"an id and a content type have at most {_TEXT_MAX} characters, all printable: "
+                f"{text[:20]!r}"
+            )
 
 
 def _json(body: bytes) -> Any:
