@@ -12,7 +12,10 @@ from hypothesis import settings
 # Anew on every run; on CI the same each time, so that a change is to blame. No test is timed.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+_PROFILE = "ci" if os.environ.get("CI") else "here"
+# Where other tests draw as many cases as usual of the same.
+settings.register_profile("few", settings.get_profile(_PROFILE), max_examples=20)
+settings.load_profile(_PROFILE)
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
@@ -23,6 +26,9 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     if isinstance(val, bytes) and not val.isascii():
         return f"{len(val)} bytes"
     return None
+
+
+LONGEST = {"test_the_wheel", "test_every_kernel_with_every_index_checked"}
 
 
 @pytest.fixture
@@ -40,5 +46,5 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The test that takes longest comes first: whoever is done earlier takes over the others."""
-    items.sort(key=lambda item: item.name != "test_the_wheel")
+    """The longest tests come first: whoever is done earlier takes over the others."""
+    items.sort(key=lambda item: item.name not in LONGEST)

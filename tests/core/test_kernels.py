@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 from typing import Any
 
@@ -14,8 +15,11 @@ from tamis.core.kernel import bits
 from tamis.documents.tokenizer import vectors
 from tests.support.processes import CHECKED, output, start
 
-MODULE = "tests.core.every_kernel"
-ANSWERS = ("drawn", "parsed", "read", "filtered", "asked")
+NATIVE = ("tests.core.every_kernel", "tests.documents.sample")
+ANSWERS = (
+    *("drawn", "parsed", "read", "filtered", "asked"),
+    *("adversarial", "lengths", "places", "fuzzed", "digest"),
+)
 
 
 def printed(process: subprocess.Popen[str]) -> dict[str, str]:
@@ -24,15 +28,23 @@ def printed(process: subprocess.Popen[str]) -> dict[str, str]:
 
 
 def test_every_kernel_with_every_index_checked() -> None:
-    """Compiled by Numba, which notices an index out of bounds; the canary must be one."""
-    with start(MODULE, TAMIS_KERNELS="jit", **CHECKED) as process:
-        native = printed(start(MODULE))
+    """Compiled by Numba, which notices an index out of bounds; the canary must be one.
+
+    The native kernels give the same answers. Programs and caches with changed numbers, where they
+    are not refused, lead to no index out of bounds.
+    """
+    with start("tests.core.checked", TAMIS_KERNELS="jit", **CHECKED) as process:
+        native = {name: what for module in NATIVE for name, what in printed(start(module)).items()}
         checked = printed(process)
+    assert (native["kernels"], checked["kernels"]) == ("native", "jit, every index checked")
     assert checked["canary"] == "IndexError"
     assert checked["unused"] == "[]"  # tests.core.use_everything has to use what is new
     assert checked["wrong"] == native["wrong"] == "None"
     for name in ANSWERS:
         assert checked[name] == native[name]
+    assert checked["reaches-out"] == "True"  # what is refused, if it is matched all the same
+    for kind in ("programs", "caches"):
+        assert re.fullmatch(r"refused [1-9]\d+ answered [1-9]\d+", checked[kind])
 
 
 UNCOMPILED = (
@@ -45,7 +57,9 @@ UNCOMPILED = (
 
 @pytest.mark.parametrize("tests", UNCOMPILED)
 def test_what_small_cases_come_to_when_nothing_is_compiled(tests: str) -> None:
-    said = output(start("pytest", "-q", tests, TAMIS_KERNELS="python"))
+    """Hypothesis draws few cases: the same tests draw more for the native kernels."""
+    few = "--hypothesis-profile=few"
+    said = output(start("pytest", "-q", few, tests, TAMIS_KERNELS="python"))
     assert " passed" in said
 
 

@@ -35,7 +35,7 @@ from tamis.matching.engines.automaton.save import load_cache, load_program, save
 from tests.matching.automaton.compare import drawn
 from tests.matching.automaton.comparison import answers
 from tests.matching.automaton.mutated_programs import ask_caches, ask_programs, said, sample
-from tests.support.processes import CHECKED, output, start
+from tests.support.processes import output, start
 
 UNLIMITED = 1 << 40
 HEADER = 32
@@ -454,19 +454,6 @@ def test_caches_with_changed_numbers() -> None:
     assert became["refused"] > 500
     assert became["answered"] > 500
     assert faults(became) >= {*CACHE_PARTS, "the lengths of its arrays"}
-
-
-def test_changed_numbers_with_every_index_checked() -> None:
-    arguments = "--programs 2000 --caches 2000".split()
-    text = output(
-        start(
-            "tests.matching.automaton.mutated_programs", *arguments, TAMIS_KERNELS="jit", **CHECKED
-        )
-    )
-    printed = dict(line.split(" ", 1) for line in text.splitlines())
-    assert printed["reaches-out"] == "True"  # what is refused, if it is matched all the same
-    for kind in ("programs", "caches"):
-        assert re.fullmatch(r"refused [1-9]\d+ answered [1-9]\d+", printed[kind])
 
 
 def test_a_file_with_changed_numbers(path: Path) -> None:
