@@ -177,10 +177,10 @@ def main() -> None:
     table["about"] = (__doc__ or "").splitlines()[0]
 
     def keep(name: str, found: dict[str, Any]) -> None:
-        table["points"][name] = found
+        table["points"][name] = found | {"commit": recording.commit()}
         if given.record is not None:
-            about = {"commit": recording.commit(), "versions": recording.versions()}
-            table.update(about, machine=recording.machine(os.getloadavg()[0]))
+            machine = recording.machine(os.getloadavg()[0])
+            table.update(versions=recording.versions(), machine=machine)
             recording.write(given.record, table)
 
     for name in given.points or POINTS:

@@ -388,6 +388,10 @@ class DeliveryQueue:
         self._tried.add(failure.number)
         self._try_again(again)
 
+    def settled_beyond(self, after: int) -> list[int]:
+        """Messages that had failed and are settled; what is stored of them may be "dead" still."""
+        return [each for each, failure in self._changed.items() if failure is None and each > after]
+
     def rewind(self, numbers: Sequence[int]) -> None:
         """Deliver messages once more, and end all leases: their consumer has gone.
 

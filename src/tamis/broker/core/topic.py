@@ -189,7 +189,8 @@ class Topic:
         queue = self.queue(number)
         if queue is None or to >= queue.last:
             return False
-        numbers = self.catalog.matched(number, to, queue.last)
+        stored = self.catalog.matched(number, to, queue.last)
+        numbers = sorted({*stored, *queue.settled_beyond(to)})
         queue.rewind(numbers)
         for message in numbers[:1]:
             heapq.heappush(self._open, (message, number))
