@@ -399,7 +399,9 @@ class Schedule:
             return
         topic, name = self.draw.choice([*self.live])
         of = topic, self.live[topic, name]
-        to = max(0, self.store.subscriptions[of].cursor - self.draw.randrange(10))
+        last = len(self.store.messages[topic])
+        to = self.store.subscriptions[of].cursor + self.draw.randrange(-10, 4)
+        to = min(max(0, to), last)
         try:
             self.request += 1
             self.broker.rewind(self.request, topic, name, to)
@@ -408,7 +410,8 @@ class Schedule:
         forgotten = max(self.store.forgotten[topic], self.broker.topic(topic).forgotten)
         lost = [number for number in self.settled[of] if number > max(to, forgotten)]
         self.requests[self.request] = topic, (of, lost, self.step), None
-        last = len(self.store.messages[topic])
+        for number in range(1, to + 1):  # the consumer says that it has them
+            self.settled[of][number] = self.step
         self.again[of].update(range(to + 1, last + 1))
         if to < self.store.subscriptions[of].cursor:
             self.rewound += 1

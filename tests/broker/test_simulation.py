@@ -265,9 +265,9 @@ def a_deleted_message_on_lease_is_no_gap(patch: Patch) -> None:
 def a_rewind_is_forgotten(patch: Patch) -> None:
     rewind = DeliveryQueue.rewind
 
-    def rewound(self: DeliveryQueue, numbers: Any) -> None:
+    def rewound(self: DeliveryQueue, to: int, numbers: Any) -> None:
         cursor = self.cursor
-        rewind(self, numbers)
+        rewind(self, to, numbers)
         self.cursor = max(cursor, self.cursor)
 
     patch.setattr(DeliveryQueue, "rewind", rewound)
@@ -277,8 +277,8 @@ def a_rewind_is_forgotten(patch: Patch) -> None:
 def a_rewind_has_no_marker(patch: Patch) -> None:
     rewind = DeliveryQueue.rewind
 
-    def rewound(self: DeliveryQueue, numbers: Any) -> None:
-        rewind(self, numbers)
+    def rewound(self: DeliveryQueue, to: int, numbers: Any) -> None:
+        rewind(self, to, numbers)
         self._tried.clear()
 
     patch.setattr(DeliveryQueue, "rewind", rewound)

@@ -11,10 +11,11 @@ import asyncio
 import hashlib
 import logging
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
+from tamis.broker.core.broker import Broker
 from tamis.broker.core.model import Subscription
 from tamis.broker.core.queue import BrokerError, Delivery
 from tamis.broker.delivery.addresses import AddressGuard, EndpointRefused
@@ -44,6 +45,7 @@ class Dispatcher:
         self._breakers = CircuitBreakers()
         self._tasks: dict[_Name, asyncio.Task[None]] = {}
         self._again: set[_Name] = set()
+        self._timers: dict[_Name, asyncio.TimerHandle] = {}
         self._room = asyncio.Semaphore(_TAKING_MAX)
         self._is_open = True
         service.on_pushed = self.wake
@@ -68,6 +70,8 @@ class Dispatcher:
     async def close(self) -> None:
         """End the tasks. What they did not acknowledge is sent again at the next start."""
         self._is_open = False
+        for timer in self._timers.values():
+            timer.cancel()
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -83,32 +87,55 @@ class Dispatcher:
                         if taken.due is not None:
                             self._wake_at(taken.due, (topic, id))
                         return
-                    await self._send_all(topic, taken)
+                    if not await self._send_all(topic, taken):
+                        return
 
     def _wake_at(self, due: float, name: _Name) -> None:
-        delay = max(0.01, due - self._service.clock())
-        asyncio.get_running_loop().call_later(delay, self.wake, [name])
+        """Wake a subscription then, and not when it was to be woken before."""
+        if (timer := self._timers.pop(name, None)) is not None:
+            timer.cancel()
 
-    async def _send_all(self, topic: str, taken: Taken) -> None:
+        def wake() -> None:
+            self._timers.pop(name, None)
+            self.wake([name])
+
+        delay = max(0.01, due - self._service.clock())
+        self._timers[name] = asyncio.get_running_loop().call_later(delay, wake)
+
+    async def _send_all(self, topic: str, taken: Taken) -> bool:
+        """Send what a lease has; False: the endpoint is left alone for now."""
         assert taken.lease is not None
         token, subscription = taken.lease.token, taken.subscription
         made = await deliveries(self._service, self._service.payloads, topic, taken)
         if subscription.webhook is None:  # it was replaced
             await self._release(topic, subscription.id, token)
-            return
+            return False
         pairs = list(zip(taken.lease.deliveries, made, strict=True))
+        sends = (self._send(topic, subscription, token, *pair) for pair in pairs)
         if not subscription.options.is_ordered:
-            await asyncio.gather(*(self._send(topic, subscription, token, *pair) for pair in pairs))
-            return
-        for pair in pairs:
-            if not await self._send(topic, subscription, token, *pair):
-                return  # the lease ended
+            results = await asyncio.gather(*sends)
+        else:
+            results, until = [], taken.lease.until
+            for send in sends:
+                results.append(await send)
+                if results[-1] != "delivered":
+                    break  # the lease ended
+                if until - self._service.clock() < _LEASE_S / 2:
+                    until = self._service.clock() + _LEASE_S
+                    await self._extend(topic, subscription.id, token, until)
+        if "held" not in results:
+            return True
+        await self._release(topic, subscription.id, token)  # what was not sent
+        return False
+
+    async def _extend(self, topic: str, id: str, token: int, until: float) -> None:
+        await self._service.ask(lambda core: core.extend(topic, id, token, until))
 
     async def _send(
         self, topic: str, subscription: Subscription, token: int, delivery: Delivery,
         made: dict[str, Any],
-    ) -> bool:  # fmt: skip
-        """Make one attempt; whether the message was delivered."""
+    ) -> Literal["delivered", "failed", "held"]:  # fmt: skip
+        """Make one attempt, unless the endpoint is to be left alone."""
         id, service = subscription.id, self._service
         try:
             endpoint = self._guard.endpoint(subscription.webhook.url)  # type: ignore[union-attr]
@@ -117,10 +144,9 @@ class Dispatcher:
         else:
             key = endpoint.host, endpoint.port
             if not self._breakers.admit(key, service.clock()):
-                await self._release(topic, id, token)
                 due = self._breakers.open_until(key) or service.clock() + 1.0
                 self._wake_at(due, (topic, id))
-                return False
+                return "held"
             outcome = await self._sender.send(self._attempt(topic, subscription, delivery, made))
             if outcome.is_delivered:
                 self._breakers.succeeded(key)
@@ -134,9 +160,9 @@ class Dispatcher:
                 lambda core, request: core.acknowledge(request, topic, id, token, numbers)
             )
             done.add_done_callback(lambda future: future.exception())
-            return True
+            return "delivered"
         await self._failed(topic, subscription, token, delivery.number, outcome)
-        return False
+        return "failed"
 
     def _attempt(
         self, topic: str, subscription: Subscription, delivery: Delivery, made: dict[str, Any]
@@ -155,7 +181,8 @@ class Dispatcher:
             body, content_type = made["document"].encode(), made["content_type"]
         else:
             body = orjson.dumps(made.get("document", made))
-        return Attempt(webhook.url, id, body, webhook.secrets, int(now), content_type)
+        marker = {"tamis-replay": "true"} if delivery.is_replay else {}
+        return Attempt(webhook.url, id, body, webhook.secrets, int(now), content_type, marker)
 
     async def _failed(
         self, topic: str, subscription: Subscription, token: int, number: int, outcome: Outcome
@@ -168,10 +195,17 @@ class Dispatcher:
             )
         )
         if outcome.is_gone:
-            log.warning("%s, subscription %s: its webhook is gone, and is removed", topic, id)
-            without = subscription._replace(webhook=None)
-            await self._service.change(lambda core, request: core.replace(request, topic, without))
+            await self._service.ask(lambda core: _remove_webhook(core, topic, subscription))
 
     async def _release(self, topic: str, id: str, token: int) -> None:
         with suppress(BrokerError):
             await self._service.ask(lambda core: core.release(topic, id, token))
+
+
+def _remove_webhook(core: Broker, topic: str, gone: Subscription) -> None:
+    """Remove the webhook of a subscription, if it has the same one still."""
+    found = core.topic(topic).stored(gone.id)
+    present, url = found.subscription, gone.webhook.url if gone.webhook else ""
+    if present.webhook is not None and present.webhook.url == url:
+        log.warning("%s, subscription %s: its webhook is gone, and is removed", topic, gone.id)
+        core.replace(None, topic, present._replace(webhook=None), found.version)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,9 +20,10 @@ from tamis.broker.core.model import Subscription
 from tamis.broker.core.queue import Delivery
 from tamis.broker.index import BOM, kind_of
 from tamis.broker.store.queries import Kept
-from tamis.core.errors import TamisError
+from tamis.core.errors import MessageLimitError, TamisError
 
 _COMPILED_MAX = 1_000
+_PAYLOAD_CHARACTERS_MAX = 16 << 20
 
 
 class Payloads:
@@ -75,7 +77,7 @@ class Payloads:
             case "nodes" if subscription.language == "xpath":
                 matcher = self._matcher(namespaces, subscription)
                 match = matcher.match(body, nodes="all")
-                return {"nodes": list(match.nodes("s").fragments()) if match else []}
+                return {"nodes": _bounded(match.nodes("s").fragments()) if match else []}
             case "message" if subscription.language == "flwr":
                 made = self._matcher(namespaces, subscription).transform(body)
                 return {"message": made[0].text if len(made) else None}
@@ -93,6 +95,18 @@ class Payloads:
             while len(self._compiled) > _COMPILED_MAX:
                 self._compiled.popitem(last=False)
         return found
+
+
+def _bounded(fragments: Iterable[str]) -> list[str]:
+    """The fragments, which may lie within each other, up to a limit."""
+    found, left = [], _PAYLOAD_CHARACTERS_MAX
+    for fragment in fragments:
+        left -= len(fragment)
+        if left < 0:
+            message = f"the nodes have more than {_PAYLOAD_CHARACTERS_MAX:,} characters together"
+            raise MessageLimitError(f"{message}: select smaller ones, or fetch the document")
+        found.append(fragment)
+    return found
 
 
 def document(content_type: str, body: bytes) -> dict[str, Any]:

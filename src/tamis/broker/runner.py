@@ -115,6 +115,7 @@ class Runner:
         self._reading, self._opened = threading.Lock(), ExitStack()
         self._indexes: dict[str, TopicIndex] = {}
         self._flushed: dict[str, int] = {}
+        self._is_behind = False  # more messages are to be deleted
 
     def start(self) -> None:
         """Open the store and the indexes, and begin.
@@ -141,7 +142,8 @@ class Runner:
         """
         if self._is_stopping:
             raise Stopping("the broker stops: try again when it has started")
-        if len(self._commands) >= _WAITING_MAX or self._waiting_bytes > _WAITING_BYTES_MAX:
+        is_full = len(self._commands) >= _WAITING_MAX or self._waiting_bytes > _WAITING_BYTES_MAX
+        if is_full and request.bytes:  # what ends work is never refused
             raise Overloaded("more comes than the broker can store: try again later")
         self._waiting_bytes += request.bytes
         self._commands.append(request)
@@ -197,7 +199,7 @@ class Runner:
                 self._follow()
                 self._commit()
                 self._notify()
-                if abs(now - maintain) >= _MAINTAIN_S:
+                if self._is_behind or abs(now - maintain) >= _MAINTAIN_S:
                     self._maintain(now)
                     maintain = now
                 if abs(now - keys) >= _KEYS_S:
@@ -217,6 +219,12 @@ class Runner:
     def _follow(self) -> None:
         """Follow the commands that wait."""
         answers: list[Answer] = []
+        try:
+            self._follow_group(answers)
+        finally:
+            self._answer(answers)
+
+    def _follow_group(self, answers: list[Answer]) -> None:
         for _ in range(min(_GROUP_MAX, len(self._commands))):
             request = self._commands.popleft()
             self._waiting_bytes -= request.bytes
@@ -232,7 +240,6 @@ class Runner:
             if request.left == 0 or isinstance(result, BaseException):
                 self._outstanding.discard(request)
                 answers.append((request.future, request.replies or result))
-        self._answer(answers)
 
     def _notify(self) -> None:
         """Have consumers take what is ready."""
@@ -299,9 +306,11 @@ class Runner:
 
     def _maintain(self, now: float) -> None:
         """Delete old messages, and note what the folders of the indexes have."""
+        self._is_behind = False
         for name, topic in self._broker.topics.items():
             if number := self._store.outdated(name, self.options[name], now, _FORGOTTEN_MAX):
                 self._broker.forget(name, number)
+                self._is_behind = True
                 self._wake.set()
             if topic.indexed != self._flushed.get(name):
                 self._indexes[name].flush()

@@ -31,20 +31,33 @@ class Taken(NamedTuple):
     lease: Lease | None
     due: float | None
     subscription: Subscription
+    number: int
 
 
 class Watch:
     """Tells a consumer that its subscription may have messages."""
 
-    __slots__ = ("_event", "has_messages")
+    __slots__ = ("_event", "_timer", "has_messages", "number")
 
-    def __init__(self) -> None:
-        self._event, self.has_messages = asyncio.Event(), True
+    def __init__(self, number: int) -> None:
+        self._event, self.has_messages, self.number = asyncio.Event(), True, number
+        self._timer: asyncio.TimerHandle | None = None
 
     def receive(self) -> None:
         """There are messages; or an attempt may begin."""
         self.has_messages = True
         self._event.set()
+
+    def receive_in(self, seconds: float) -> None:
+        """There may be messages then."""
+        self.close()
+        self._timer = asyncio.get_running_loop().call_later(max(0.01, seconds), self.receive)
+
+    def close(self) -> None:
+        """Wait for no time any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def wake(self) -> None:
         """End the wait, without messages."""
@@ -188,7 +201,8 @@ class Service:
                 self.counts.deliveries += len(lease.deliveries)
             due = None if lease else broker.due(topic, subscription)
             found = broker.topic(topic)
-            return Taken(lease, due, found.subscriptions[found.find(subscription)])
+            number = found.find(subscription)
+            return Taken(lease, due, found.subscriptions[number], number)
 
         return await self.ask(command)
 
@@ -196,11 +210,12 @@ class Service:
     async def watch(self, topic: str, subscription: str) -> AsyncIterator[Watch]:
         """Watch for the messages that a subscription receives."""
         number = await self.ask(lambda broker: broker.topic(topic).find(subscription))
-        name, watch = (topic, number), Watch()
+        name, watch = (topic, number), Watch(number)
         self._watches.setdefault(name, set()).add(watch)
         try:
             yield watch
         finally:
+            watch.close()
             watches = self._watches[name]
             watches.discard(watch)
             if not watches:
@@ -215,8 +230,8 @@ class Service:
     async def messages(self, topic: str, numbers: Iterable[int]) -> dict[int, Kept]:
         """The messages of some numbers that are kept."""
         wanted = list(numbers)
-        found = {number: self._runner.recent[topic, number] for number in wanted
-                 if (topic, number) in self._runner.recent}  # fmt: skip
+        recent = ((number, self._runner.recent.get((topic, number))) for number in wanted)
+        found = {number: kept for number, kept in recent if kept is not None}
         missing = [number for number in wanted if number not in found]
         if missing:
 

@@ -142,6 +142,7 @@ class Broker:
         found = self._expect(name, version)
         found.remove(name[1])
         self._subscriptions[_tenant(topic)] -= 1
+        self._ready.append(name)  # who waits for it learns that it is gone
         self._touched[topic] = None
         self._replies.append(Reply(request, name[1], found.version))
 
@@ -220,7 +221,7 @@ class Broker:
         self._change(name, request)
 
     def rewind(self, request: Any, topic: str, subscription: str, to: int) -> None:
-        """Deliver all messages beyond ``to`` again; a consumer says that it has no later one."""
+        """A consumer says that it has all messages up to ``to``, and no later one."""
         name = self._name(topic, subscription)
         self._queue_of(name)
         self._topics[topic].rewind(name[1], to)

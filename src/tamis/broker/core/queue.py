@@ -392,15 +392,17 @@ class DeliveryQueue:
         """Messages that had failed and are settled; what is stored of them may be "dead" still."""
         return [each for each, failure in self._changed.items() if failure is None and each > after]
 
-    def rewind(self, numbers: Sequence[int]) -> None:
-        """Deliver messages once more, and end all leases: their consumer has gone.
+    def rewind(self, to: int, numbers: Sequence[int]) -> None:
+        """End all leases: their consumer has gone, and its next one has what is up to ``to``.
 
         Args:
-            numbers: messages that are not dead, ascending.
+            to: messages up to it are acknowledged; all others are delivered once more.
+            numbers: those beyond it that are not dead, ascending.
         """
         for held in self._leases.values():
             self._give_back(held)
         self._leases.clear()
+        self._take_out(to)
         dead = {number for number, each in self._changed.items() if each and each.due is None}
         known = self._failures.keys() | self._dead | dead | set(self._waiting)
         fresh = [number for number in numbers if number > self._forgotten and number not in known]
@@ -411,18 +413,22 @@ class DeliveryQueue:
 
     def forget(self, number: int) -> None:
         """The bodies of all messages up to a number are deleted: they cannot be delivered."""
-        self._forgotten = number
-        waiting = {each for each in self._waiting if each <= number}
-        failed = {each for each in self._failures if each <= number}
+        before, self._forgotten = self._forgotten, number
         on_lease = {each for held in self._leases.values() for each in held.deliveries}
-        for each in waiting | failed:
+        # A message on lease may still be acknowledged; if the process ends before, it is lost.
+        leased = {each for each in on_lease if before < each <= number}
+        if gone := sorted(self._take_out(number) - on_lease | leased):
+            self._gaps.append(Gap(gone[0], gone[-1], len(gone), "retention"))
+
+    def _take_out(self, last: int) -> set[int]:
+        """Do not deliver the messages up to a number that wait, or failed; return these."""
+        found = {each for each in (*self._waiting, *self._failures) if each <= last}
+        for each in found:
             self._settle(each)
-        self._waiting = sorted(each for each in self._waiting if each > number)
+        self._waiting = sorted(each for each in self._waiting if each > last)
         self._again = [entry for entry in self._again if entry[1] in self._failures]
         heapq.heapify(self._again)
-        # A message on lease may still be acknowledged; if the process ends before, it is lost.
-        if gone := sorted(waiting | failed | {each for each in on_lease if each <= number}):
-            self._gaps.append(Gap(gone[0], gone[-1], len(gone), "retention"))
+        return found
 
     # -- what is stored ----------------------------------------------------------------------------
 

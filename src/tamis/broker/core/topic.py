@@ -184,17 +184,16 @@ class Topic:
         if queue.add(message):
             self.dropped.append(number)
 
-    def rewind(self, number: int, to: int) -> bool:
-        """Deliver messages beyond ``to`` again; whether there are any."""
+    def rewind(self, number: int, to: int) -> None:
+        """Messages up to ``to`` are acknowledged, and all beyond are delivered again."""
         queue = self.queue(number)
-        if queue is None or to >= queue.last:
-            return False
-        stored = self.catalog.matched(number, to, queue.last)
+        if queue is None:
+            return
+        stored = self.catalog.matched(number, to, queue.last) if to < queue.last else ()
         numbers = sorted({*stored, *queue.settled_beyond(to)})
-        queue.rewind(numbers)
+        queue.rewind(to, numbers)
         for message in numbers[:1]:
             heapq.heappush(self._open, (message, number))
-        return bool(numbers)
 
     def drop_empty(self, number: int) -> None:
         """Where there are many queues, forget that of a subscription that has got everything."""

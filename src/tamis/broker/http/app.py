@@ -180,6 +180,7 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
     """
     _check_port(options.host, options.port)
     _raise_descriptors()
+    os.umask(0o077)  # messages, and secrets of webhooks, are the owner's alone
     options.data.mkdir(parents=True, exist_ok=True)
     guard = AddressGuard(tuple(map(ip_network, options.allowed)), options.is_http_allowed)
     service = Service(

@@ -35,7 +35,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ROUTE = re.compile(r"/v1/topics/([^/]+)/messages")
 _LINES = {"application/x-ndjson", "application/ndjson", "application/jsonl"}
 _DATA = {"data", "data_base64", "datacontenttype"}
-_KEY_MAX, _TEXT_MAX = 255, 512
+_KEY_MAX, _TEXT_MAX, _GZIP_MEMBERS_MAX = 255, 512, 16
 
 
 class BadRequest(BrokerError):  # noqa: N818 - says what is the matter
@@ -79,7 +79,9 @@ class Ingest:
         match = ROUTE.fullmatch(scope["path"])
         assert match is not None, "the caller looks at the path"
         topic = f"{token.tenant}/{unquote(match[1])}"
-        body = self._decoded(headers, await read_body(headers, receive, self._options))
+        body = await read_body(headers, receive, self._options)
+        if "content-encoding" in headers:
+            body = await asyncio.to_thread(self._decoded, headers, body)
         messages, is_batch = read_messages(headers, body, self._options)
         for message in messages:
             _check_text(message)
@@ -102,7 +104,9 @@ class Ingest:
             raise UnsupportedContent(f"the content encoding {encoding!r} is not gzip")
         most = self._options.body_bytes_max
         found = b""
-        while body:
+        for _ in range(_GZIP_MEMBERS_MAX):  # what follows a member is copied for each
+            if not body:
+                return found
             stream = zlib.decompressobj(wbits=31)
             try:
                 found += stream.decompress(body, most + 1 - len(found))
@@ -113,7 +117,7 @@ class Ingest:
             if not stream.eof:
                 raise BadRequest("the body ends within a gzip stream")
             body = stream.unused_data
-        return found
+        raise BadRequest(f"the body has more than {_GZIP_MEMBERS_MAX} members of gzip")
 
 
 async def refuse(send: Send, error: TamisError) -> None:
@@ -215,7 +219,8 @@ def read_messages(
 def _check_text(message: Message) -> None:
     """See that an id and a content type can be stored, and sent as a header."""
     for text in (message.id, message.content_type):
-        if len(text) > _TEXT_MAX or not text.isprintable():
+        is_header = text.isprintable() and (text.isascii() or text is message.id)
+        if len(text) > _TEXT_MAX or not is_header:
             raise BadRequest(
                 f"an id and a content type have at most {_TEXT_MAX} characters, all printable: "
                 f"{text[:20]!r}"

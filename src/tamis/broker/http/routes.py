@@ -301,7 +301,11 @@ async def create_token(request: Request, token: Admin, new: models.NewToken) -> 
     if not is_operator and (tenant != token.tenant or "operator" in new.rights):
         raise Forbidden("only an operator makes tokens of other tenants, and of operators")
     access: Access = request.app.state.access
-    made, text = await access.create(tenant, new.rights, new.days)
+    days = new.days
+    if token.expires is not None:  # no token outlives the one that made it
+        left = (token.expires - service_of(request).clock()) / 86_400.0
+        days = left if days is None else min(days, left)
+    made, text = await access.create(tenant, new.rights, days)
     return _stored_token(made, text)
 
 
@@ -315,8 +319,11 @@ async def list_tokens(request: Request, token: Admin) -> list[models.StoredToken
 async def remove_token(request: Request, token: Admin, id: str) -> None:
     """Revoke a token of the tenant."""
     access: Access = request.app.state.access
-    if all(each.id != id for each in access.of(token.tenant)):
+    found = next((each for each in access.of(token.tenant) if each.id == id), None)
+    if found is None:
         raise UnknownName(f"there is no token {id!r}")
+    if "operator" in found.rights and "operator" not in token.rights:
+        raise Forbidden("only an operator revokes the token of an operator")
     await access.remove(id)
 
 

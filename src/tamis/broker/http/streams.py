@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, unquote
 
 import orjson
 
+from tamis.broker.core.model import UnknownName
 from tamis.broker.core.queue import BrokerError
 from tamis.broker.http.access import Access
 from tamis.broker.http.consumers import acknowledge_all, deliveries, wait_until_gone
@@ -25,7 +26,7 @@ from tamis.core.errors import TamisError
 
 ROUTE = re.compile(r"/v1/topics/([^/]+)/subscriptions/([^/]+)/(events|socket)")
 HEARTBEAT_S = 15.0
-_LEASE_S = 4 * HEARTBEAT_S
+_LEASE_S = 40 * HEARTBEAT_S  # a client that connects again ends it before
 _MOST = 100
 _WINDOW_MAX = 1_000
 _EVENT_HEADERS = [
@@ -49,6 +50,7 @@ class Streams:
         if authorization is None and "token" in query:  # a browser cannot send the header
             authorization = f"Bearer {query['token'][0]}"
         token = self._access.check(authorization, "subscribe")
+        headers["authorization"] = authorization or ""
         match = ROUTE.fullmatch(scope["path"])
         assert match is not None, "the caller looks at the path"
         for name in ("last-event-id", "window"):
@@ -73,14 +75,16 @@ class Streams:
                 head = {"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS}
                 await send(head)
                 with suppress(OSError):
-                    await self._send_events(topic, id, watch, gone, send)
+                    authorization = headers["authorization"]
+                    await self._send_events(topic, id, authorization, watch, gone, send)
         except TamisError as error:
             with suppress(Exception):  # the answer may have begun
                 await refuse(send, error)
 
     async def _send_events(
-        self, topic: str, id: str, watch: Watch, gone: asyncio.Future[Any], send: Send
-    ) -> None:
+        self, topic: str, id: str, authorization: str,
+        watch: Watch, gone: asyncio.Future[Any], send: Send,
+    ) -> None:  # fmt: skip
         # The client has everything up to the cursor: without it, it could not say so if the
         # connection ends while the first messages are on their way.
         cursor = await self._service.ask(lambda core: core.cursor(topic, id))
@@ -92,6 +96,7 @@ class Streams:
             if not watch.has_messages:
                 await watch.wait()
                 if not watch.has_messages:
+                    self._access.check(authorization, "subscribe")  # it may have been revoked
                     body = b":\n\n"
                 continue
             taken = await self._take(topic, id, _MOST, watch)
@@ -115,11 +120,14 @@ class Streams:
         """What there is now; else the watch receives when there may be something."""
         watch.has_messages = False
         taken = await self._service.try_take(topic, id, most, _LEASE_S)
+        if taken.number != watch.number:
+            if taken.lease is not None:
+                await self._release(topic, id, taken.lease.token)
+            raise UnknownName(f"the subscription {id!r} was removed, and made again")
         if taken.lease is not None:
             watch.has_messages = True
         elif taken.due is not None:
-            delay = max(0.01, taken.due - self._service.clock())
-            asyncio.get_running_loop().call_later(delay, watch.receive)
+            watch.receive_in(taken.due - self._service.clock())
         return taken
 
     async def _release(self, topic: str, id: str, token: int) -> None:
@@ -149,7 +157,8 @@ class Streams:
             window = min(_number(headers.get("window", "100")), _WINDOW_MAX)
             async with self._service.watch(topic, id) as watch:
                 await send({"type": "websocket.accept"})
-                await _Socket(self, topic, id, window, watch, send).run(receive)
+                socket = _Socket(self, topic, id, window, watch, send)
+                await socket.run(receive, headers["authorization"])
         except TamisError as error:
             with suppress(Exception):
                 reason = str(error).encode()[:120].decode("utf-8", "ignore")
@@ -173,9 +182,9 @@ class _Socket:
         self._token, self._is_ordered = 0, True
         self._left: set[int] = set()
 
-    async def run(self, receive: Receive) -> None:
-        """Send and receive until the client goes."""
-        sending = asyncio.ensure_future(self._send_messages())
+    async def run(self, receive: Receive, authorization: str) -> None:
+        """Send and receive until the client goes, or its token is revoked."""
+        sending = asyncio.ensure_future(self._send_messages(authorization))
         receiving = asyncio.ensure_future(self._receive(receive))
         tasks = {sending, receiving}
         try:
@@ -188,10 +197,11 @@ class _Socket:
             if self._left:
                 await self._streams._release(self._topic, self._id, self._token)
 
-    async def _send_messages(self) -> None:
+    async def _send_messages(self, authorization: str) -> None:
         while not self._service.is_draining:
             if self._left or not self._watch.has_messages:
                 await self._watch.wait()
+                self._streams._access.check(authorization, "subscribe")
                 if self._left:
                     await self._extend(self._token)
                 continue

@@ -27,6 +27,7 @@ from tamis.broker.core.queue import Failure, Gap, QueueOptions
 from tamis.core.errors import StoreError
 
 NUMBER_BITS = 40
+_FORGOTTEN_BYTES_MAX = 64 << 20
 MIGRATIONS = (
     """
     CREATE TABLE process (epoch INTEGER NOT NULL);
@@ -250,21 +251,26 @@ class Queries(ABC):
         """The last message that is not to be kept any more; 0 if there is none.
 
         Args:
-            most: of the messages that there are, no more than so many are named.
+            most: of the messages that there are, no more than so many are named, of 64 MiB.
         """
         topic = self._topic(name)
-        bounds = "place > ? AND place < ?", place_of(topic, 0), place_of(topic + 1, 0)
-        first, last = self._one(f"SELECT min(place), max(place) FROM messages WHERE {bounds[0]}",
-                                *bounds[1:])  # fmt: skip
+        bounds = place_of(topic, 0), place_of(topic + 1, 0)
+        first, last = self._one(  # SQLite uses the index for each alone
+            "SELECT (SELECT min(place) FROM messages WHERE place > ? AND place < ?), "
+            "(SELECT max(place) FROM messages WHERE place > ? AND place < ?)",
+            *bounds, *bounds,
+        )  # fmt: skip
         if first is None:
             return 0
+        (base,) = self._one("SELECT size FROM messages WHERE place = ?", first)
         (total,) = self._one("SELECT size FROM messages WHERE place = ?", last)
         oldest, size = now - options.retention_s, total - options.retention_bytes
         low, high = first, min(last, first + most - 1)  # places: the first one to keep is between
         while low <= high:
             middle = (low + high) // 2
             found = self._one("SELECT accepted, size FROM messages WHERE place = ?", middle)
-            if found is None or found[0] < oldest or found[1] <= size:
+            is_old = found is None or found[0] < oldest or found[1] <= size
+            if is_old and (found is None or found[1] - base <= _FORGOTTEN_BYTES_MAX):
                 low = middle + 1
             else:
                 high = middle - 1
