@@ -15,7 +15,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -133,35 +133,34 @@ POINTS = {
 }
 
 
-def _checked(name: str, seed: int) -> tuple[Counter[str], str]:
+def _checked(name: str, seed: int) -> tuple[Counter[str], dict[str, Any] | None]:
     """What happened with a seed; and what must not."""
     try:
-        return POINTS[name].check(seed), ""
+        return POINTS[name].check(seed), None
     except Exception as error:
-        return Counter(), f"seed {seed}: {type(error).__name__}: {error}"
+        return Counter(), {"seed": seed, "error": f"{type(error).__name__}: {error}"}
 
 
 def run(name: str, known: dict[str, Any], keep: Callable[[dict[str, Any]], None]) -> None:
-    """Check all seeds that are not known, on all cores."""
+    """Check all seeds that are not known, on all cores; those with a violation again, first."""
     point = POINTS[name]
     found = {"about": (point.check.__doc__ or "").strip(), "seeds": 0, "violations": [], **known}
     counts = Counter(found.pop("counts", {}))
+    again, found["violations"] = [each["seed"] for each in found["violations"]], []
     with get_context("spawn").Pool() as pool:
-        while found["seeds"] < point.seeds:
+        while again or found["seeds"] < point.seeds:
             start = time.perf_counter()
-            seeds = range(found["seeds"], min(point.seeds, found["seeds"] + point.part))
+            end = min(point.seeds, found["seeds"] + point.part)
+            seeds = again or range(found["seeds"], end)
             one = partial(_checked, name)
-            results: Iterable[tuple[Counter[str], str]] = pool.imap(
-                one, seeds, len(seeds) // 50 + 1
-            )
-            for happened, violation in results:
+            for happened, violation in pool.imap(one, seeds, len(seeds) // 50 + 1):
                 counts += happened
                 found["violations"] += [violation] if violation else []
-            found["seeds"] = seeds.stop
+            found["seeds"], again = found["seeds"] if again else end, []
             took = found.get("seconds", 0) + time.perf_counter() - start
             found["seconds"] = round(took, 1)
             keep(found | {"counts": dict(counts)})
-            print(f"{name}: {seeds.stop:,} of {point.seeds:,}, {dict(counts)}, "
+            print(f"{name}: {found['seeds']:,} of {point.seeds:,}, {dict(counts)}, "
                   f"{len(found['violations'])} violations", flush=True)  # fmt: skip
 
 
