@@ -230,7 +230,10 @@ class Schedule:
         owed.difference_update(of for at, of in self.replacing if at == topic)
         self.request += 1
         self.requests[self.request] = topic, Message(body, key=key), owed
-        self.broker.publish(self.request, topic, Message(body, key=key))
+        try:
+            self.broker.publish(self.request, topic, Message(body, key=key))
+        except BrokerError:
+            del self.requests[self.request]
 
     def subscribe(self) -> None:
         topic, k = self.draw.choice(TOPICS), self.draw.randrange(1, 6)

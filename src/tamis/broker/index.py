@@ -230,9 +230,10 @@ def open_index(folder: Path, options: TopicOptions, store: Queries, topic: str) 
         index.close()
     except StoreError as error:
         message = str(error)
-    aside = folder.with_name(f"{folder.name}.damaged")
+    aside = folder.parents[1] / ".damaged" / f"{folder.parent.name}-{folder.name}"
     log.warning("%s: %s: the index is made again, and the folder is now %s", folder, message, aside)
     shutil.rmtree(aside, ignore_errors=True)
+    aside.parent.mkdir(exist_ok=True)
     folder.rename(aside)
     index = TopicIndex(folder, options)
     index.restore(store.changes(topic, is_whole=True))

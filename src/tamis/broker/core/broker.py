@@ -33,7 +33,7 @@ from tamis.broker.core.model import (
     UnknownName,
     VersionConflict,
 )
-from tamis.broker.core.queue import BrokerError, Changes, DeliveryQueue, Failure, Lease
+from tamis.broker.core.queue import Changes, DeliveryQueue, Failure, Lease
 from tamis.broker.core.topic import Sources, Topic
 from tamis.core.errors import TamisError
 
@@ -109,9 +109,18 @@ class Broker:
         self._replies.append(Reply(request))
 
     def publish(self, request: Any, topic: str, message: Message) -> None:
-        """Store a message, and who gets it."""
-        self.topic(topic)
-        self._published.setdefault(topic, []).append((request, message))
+        """Store a message, and who gets it; one whose idempotency key is known is answered.
+
+        Raises:
+            KeyConflict, KeyInFlight: see ``Topic.key_of``.
+        """
+        found = self.topic(topic)
+        number = found.key_of(message)
+        if number is None:
+            found.enter(message)
+            self._published.setdefault(topic, []).append((request, message))
+        else:
+            self._replies.append(Reply(request, number))
 
     def subscribe(self, request: Any, topic: str, subscription: Subscription) -> None:
         """Add a subscription, for all messages that are accepted after the answer."""
@@ -306,20 +315,8 @@ class Broker:
     ) -> list[StoredMessage]:
         """Match messages, and number those that are stored."""
         topic, found = self._topics[name], []
-        fresh: list[tuple[Any, Message]] = []
-        for request, message in published:
-            try:
-                number = topic.key_of(message)
-            except BrokerError as error:
-                self._replies.append(Reply(request, error=error))
-                continue
-            if number is None:
-                fresh.append((request, message))
-                topic.enter(message)
-            else:
-                self._replies.append(Reply(request, number))
-        every = topic.index.match([message for _, message in fresh])
-        for (request, message), matched in zip(fresh, every, strict=True):
+        every = topic.index.match([message for _, message in published])
+        for (request, message), matched in zip(published, every, strict=True):
             if isinstance(matched, TamisError):
                 topic.leave(message)
                 self._replies.append(Reply(request, error=matched))
