@@ -106,6 +106,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 RIGHT: dict[str, set[str]] = {
     **{key: {"int"} for key in tamis.Limits.__dataclass_fields__},
     **{key: {"None"} for key in ("dtd", "limits", "namespaces", "nodes", "root")},
+    "Matcher.check expression": {"str"},
     # Look-ups return None for whatever is no id, as ``dict.get`` does.
     **{
         f"{key} id": {*WRONG}

@@ -212,7 +212,7 @@ def _check_port(host: str, port: int) -> None:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             found.bind(address)
     except OSError as error:
-        message = f"cannot listen at {host}, port {port} ({error.strerror}): choose another --port"
+        message = f"cannot listen at {host}, port {port} ({error.strerror}): choose another port"
         raise UsageError(message) from None
 
 
