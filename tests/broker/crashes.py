@@ -14,8 +14,10 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from tamis.broker import runner
 from tamis.broker.core.model import Message, NameTaken, Subscription, TopicOptions
@@ -35,6 +37,10 @@ def body_of(value: int) -> bytes:
     """A document that subscriptions to the divisors of a number match."""
     names = "".join(f"<d{k}/>" for k in DIVISORS if value % k == 0)
     return f"<m><value>{value}</value>{names}<filler>{'x' * (value % 3_000)}</filler></m>".encode()
+
+
+def subscribe(added: Subscription, core: Any, request: Any) -> None:
+    core.subscribe(request, TOPIC, added)
 
 
 class Process:
@@ -85,9 +91,7 @@ class Process:
                 attempts_max=1_000, delay_s=0.01, delay_max_s=0.01, backlog_max=1 << 30
             )
             added = Subscription(id, f"/m/d{k}", options=options)
-            await self.service.change(
-                lambda core, request, added=added: core.subscribe(request, TOPIC, added)
-            )
+            await self.service.change(partial(subscribe, added))
             self.say("subscribed", id, k)
             self.live[id] = k
             await asyncio.sleep(0.05)

@@ -57,7 +57,7 @@ def _applied(durable: bytearray | None, writes: list[tuple[int, bytes] | int]) -
     return found
 
 
-class Disk(apsw.VFS):  # type: ignore[misc]
+class Disk(apsw.VFS):
     """A disk.
 
     Attributes:
@@ -173,7 +173,7 @@ def torn(write: tuple[int, bytes] | int, draw: Random) -> tuple[int, bytes] | in
     return (offset, data[:middle]) if draw.random() < 0.5 else (offset + middle, data[middle:])
 
 
-class File(apsw.VFSFile):  # type: ignore[misc]
+class File(apsw.VFSFile):
     """A file of the disk."""
 
     def __init__(self, disk: Disk, name: Any, flags: list[int]) -> None:
@@ -239,7 +239,8 @@ def _translated() -> Iterator[None]:
         codes = apsw.mapping_extended_result_codes | apsw.mapping_result_codes
         code = getattr(error, "extendedresult", 0) or getattr(error, "result", 0)
         other = sqlite3.DatabaseError(str(error))
-        other.sqlite_errorname = codes.get(code) or codes.get(code & 0xFF, "SQLITE_ERROR")
+        name = codes.get(code) or codes.get(code & 0xFF, "SQLITE_ERROR")
+        other.sqlite_errorname = str(name)
         raise other from error
 
 

@@ -139,7 +139,7 @@ def database_loses_pages(folder: Path, patch: Patch) -> None:
     first, second = [[bytes([n]) * 3_000] * 3 for n in (1, 2)]
     store.write(publish(1, first))
     reader = store.reader()
-    rows = reader._rows("SELECT place FROM messages")
+    rows: Any = reader._rows("SELECT place FROM messages")
     next(rows)
     store.write(publish(4, second))
     store.checkpoint()  # as far as the reader reads: SQLite does not sync the database
@@ -292,7 +292,7 @@ def test_a_reader_holds_up_nobody(tmp_path: Path) -> None:
     store.write(create())
     write_on(store, path, 3)
     reader = store.reader()
-    rows = reader._rows("SELECT place FROM messages")
+    rows: Any = reader._rows("SELECT place FROM messages")
     next(rows)  # it reads on for a long time
     start = time.monotonic()
     grown = write_on(store, path, 40)
