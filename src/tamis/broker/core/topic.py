@@ -20,8 +20,10 @@ from tamis.broker.core.model import (
     Subscription,
     UnknownName,
 )
-from tamis.broker.core.queue import DeliveryQueue
+from tamis.broker.core.queue import BrokerError, DeliveryQueue
 
+_REWIND_MAX = 100_000
+"""The thread of the broker reads so many rows in a second."""
 _QUEUES_KEPT = 50_000
 """To make a queue again takes two look-ups; a queue takes a kilobyte."""
 
@@ -185,11 +187,20 @@ class Topic:
             self.dropped.append(number)
 
     def rewind(self, number: int, to: int) -> None:
-        """Messages up to ``to`` are acknowledged, and all beyond are delivered again."""
+        """Messages up to ``to`` are acknowledged, and all beyond are delivered again.
+
+        Raises:
+            BrokerError: too many messages would have to be looked at.
+        """
         queue = self.queue(number)
         if queue is None:
             return
-        stored = self.catalog.matched(number, to, queue.last) if to < queue.last else ()
+        first, last = queue.first_open(), queue.last
+        if queue.options.is_ordered and first is not None:
+            last = first - 1  # what is beyond is to be delivered anyway
+        if last - to > _REWIND_MAX:
+            raise BrokerError(f"no more than the last {_REWIND_MAX:,} messages can come again")
+        stored = self.catalog.matched(number, to, last) if to < last else ()
         numbers = sorted({*stored, *queue.settled_beyond(to)})
         queue.rewind(to, numbers)
         for message in numbers[:1]:
