@@ -236,6 +236,21 @@ async def test_a_store_that_cannot_be_opened_is_tried_again(folder: Path) -> Non
         assert await taken(service, "a") == [1]
 
 
+@run
+async def test_a_command_that_fails_does_not_take_the_answers_of_others(folder: Path) -> None:
+    async with running(folder) as service:
+
+        def fail(_: Any) -> None:
+            raise StoreError("the disk is gone", "broker.db")
+
+        both = await asyncio.gather(
+            service.ask(lambda core: len(core.topics)), service.ask(fail), return_exceptions=True
+        )
+        assert both[0] == 1
+        assert isinstance(both[1], StoreError)
+        assert await matches(service, ORDER) == 0
+
+
 # -- time and room ---------------------------------------------------------------------------------
 
 
@@ -291,6 +306,18 @@ async def test_too_much_is_refused(folder: Path) -> None:
             assert stored == 50 - len(refused)
 
 
+@run
+async def test_what_ends_work_is_not_refused(folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        async with running(folder) as service:
+            await subscribe(service, "a", "//order")
+            await matches(service, ORDER)
+            patch.setattr(runner, "_WAITING_MAX", 0)
+            with pytest.raises(Overloaded):
+                await matches(service, ORDER)
+            assert await taken(service, "a") == [1]
+
+
 # -- consumers -------------------------------------------------------------------------------------
 
 
@@ -335,3 +362,14 @@ async def test_what_waits_is_answered_before_the_end(folder: Path) -> None:
             await service.publish(TOPIC, [Message(ORDER)])
     async with running(folder) as service:
         assert await service.ask(lambda core: core.topic(TOPIC).last) == 99
+
+
+@run
+async def test_a_consumer_learns_that_its_subscription_is_removed(folder: Path) -> None:
+    async with running(folder) as service:
+        await subscribe(service, "a", "//order")
+        waiting = asyncio.ensure_future(service.take(TOPIC, "a", 1, 30.0, wait_s=30.0))
+        await asyncio.sleep(0.1)
+        await service.change(lambda core, request: core.unsubscribe(request, TOPIC, "a"))
+        with pytest.raises(UnknownName):
+            await asyncio.wait_for(waiting, 5)
