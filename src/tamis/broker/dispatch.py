@@ -82,13 +82,37 @@ class Dispatcher:
             while self._is_open:
                 async with self._room:
                     self._again.discard((topic, id))
+                    if (due := await self._held_until(topic, id)) is not None:
+                        self._wake_at(due, (topic, id))
+                        return
                     taken = await self._service.try_take(topic, id, _MOST, _LEASE_S)
                     if taken.lease is None:
                         if taken.due is not None:
                             self._wake_at(taken.due, (topic, id))
                         return
-                    if not await self._send_all(topic, taken):
+                    if taken.subscription.webhook is None:  # it was replaced
+                        await self._release(topic, id, taken.lease.token)
                         return
+                    await self._send_all(topic, taken)
+
+    async def _held_until(self, topic: str, id: str) -> float | None:
+        """Until when a subscription's endpoint is left alone; None: it is not.
+
+        This is asked before a lease is taken: to give one back makes the queue ready again.
+        """
+        if not len(self._breakers):
+            return None
+        subscription = await self._service.ask(
+            lambda core: core.topic(topic).stored(id).subscription
+        )
+        if subscription.webhook is None:
+            return None
+        try:
+            endpoint = self._guard.endpoint(subscription.webhook.url)
+        except EndpointRefused:
+            return None
+        until = self._breakers.open_until((endpoint.host, endpoint.port))
+        return until if until is not None and until > self._service.clock() else None
 
     def _wake_at(self, due: float, name: _Name) -> None:
         """Wake a subscription then, and not when it was to be woken before."""
@@ -102,14 +126,11 @@ class Dispatcher:
         delay = max(0.01, due - self._service.clock())
         self._timers[name] = asyncio.get_running_loop().call_later(delay, wake)
 
-    async def _send_all(self, topic: str, taken: Taken) -> bool:
-        """Send what a lease has; False: the endpoint is left alone for now."""
+    async def _send_all(self, topic: str, taken: Taken) -> None:
+        """Send what a lease has, and give back what is not sent."""
         assert taken.lease is not None
         token, subscription = taken.lease.token, taken.subscription
         made = await deliveries(self._service, self._service.payloads, topic, taken)
-        if subscription.webhook is None:  # it was replaced
-            await self._release(topic, subscription.id, token)
-            return False
         pairs = list(zip(taken.lease.deliveries, made, strict=True))
         sends = (self._send(topic, subscription, token, *pair) for pair in pairs)
         if not subscription.options.is_ordered:
@@ -123,10 +144,8 @@ class Dispatcher:
                 if until - self._service.clock() < _LEASE_S / 2:
                     until = self._service.clock() + _LEASE_S
                     await self._extend(topic, subscription.id, token, until)
-        if "held" not in results:
-            return True
-        await self._release(topic, subscription.id, token)  # what was not sent
-        return False
+        if "held" in results:
+            await self._release(topic, subscription.id, token)
 
     async def _extend(self, topic: str, id: str, token: int, until: float) -> None:
         await self._service.ask(lambda core: core.extend(topic, id, token, until))
@@ -144,8 +163,6 @@ class Dispatcher:
         else:
             key = endpoint.host, endpoint.port
             if not self._breakers.admit(key, service.clock()):
-                due = self._breakers.open_until(key) or service.clock() + 1.0
-                self._wake_at(due, (topic, id))
                 return "held"
             outcome = await self._sender.send(self._attempt(topic, subscription, delivery, made))
             if outcome.is_delivered:
