@@ -14,7 +14,6 @@ import pytest
 from tamis.broker import runner
 from tamis.broker.core.model import Message, NameTaken, Subscription, TopicOptions, UnknownName
 from tamis.broker.core.queue import Gap, QueueOptions, StaleLease
-from tamis.broker.http.consumers import acknowledge_all
 from tamis.broker.runner import Overloaded, Stopping
 from tamis.broker.service import Service
 from tamis.broker.store.sqlite import SqliteStore
@@ -75,7 +74,7 @@ async def taken(service: Service, id: str) -> list[int]:
     found: list[int] = []
     while lease := (await service.try_take(TOPIC, id, 10, 30.0)).lease:
         numbers = [delivery.number for delivery in lease.deliveries]
-        await acknowledge_all(service, TOPIC, id, lease.token, numbers)
+        await service.acknowledge(TOPIC, id, lease.token, numbers)
         found += numbers
     return found
 

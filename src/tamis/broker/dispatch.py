@@ -22,7 +22,6 @@ from tamis.broker.delivery.addresses import AddressGuard, EndpointRefused
 from tamis.broker.delivery.breaker import CircuitBreakers
 from tamis.broker.delivery.signing import envelope
 from tamis.broker.delivery.webhooks import Attempt, Outcome, WebhookSender
-from tamis.broker.http.consumers import deliveries
 from tamis.broker.service import Service, Taken
 
 log = logging.getLogger("tamis.broker")
@@ -91,7 +90,7 @@ class Dispatcher:
                             self._wake_at(taken.due, (topic, id))
                         return
                     if taken.subscription.webhook is None:  # it was replaced
-                        await self._release(topic, id, taken.lease.token)
+                        await self._service.release(topic, id, taken.lease.token)
                         return
                     await self._send_all(topic, taken)
 
@@ -130,7 +129,7 @@ class Dispatcher:
         """Send what a lease has, and give back what is not sent."""
         assert taken.lease is not None
         token, subscription = taken.lease.token, taken.subscription
-        made = await deliveries(self._service, self._service.payloads, topic, taken)
+        made = await self._service.deliveries(topic, taken)
         pairs = list(zip(taken.lease.deliveries, made, strict=True))
         sends = (self._send(topic, subscription, token, *pair) for pair in pairs)
         if not subscription.options.is_ordered:
@@ -142,13 +141,9 @@ class Dispatcher:
                 if results[-1] != "delivered":
                     break  # the lease ended
                 if until - self._service.clock() < _LEASE_S / 2:
-                    until = self._service.clock() + _LEASE_S
-                    await self._extend(topic, subscription.id, token, until)
+                    until = await self._service.extend(topic, subscription.id, token, _LEASE_S)
         if "held" in results:
-            await self._release(topic, subscription.id, token)
-
-    async def _extend(self, topic: str, id: str, token: int, until: float) -> None:
-        await self._service.ask(lambda core: core.extend(topic, id, token, until))
+            await self._service.release(topic, subscription.id, token)
 
     async def _send(
         self, topic: str, subscription: Subscription, token: int, delivery: Delivery,
@@ -178,7 +173,10 @@ class Dispatcher:
             )
             done.add_done_callback(lambda future: future.exception())
             return "delivered"
-        await self._failed(topic, subscription, token, delivery.number, outcome)
+        wait_s = outcome.retry_after_s or 0.0
+        await service.fail(topic, id, token, delivery.number, outcome.reason, wait_s)
+        if outcome.is_gone:
+            await service.ask(lambda core: _remove_webhook(core, topic, subscription))
         return "failed"
 
     def _attempt(
@@ -200,23 +198,6 @@ class Dispatcher:
             body = orjson.dumps(made.get("document", made))
         marker = {"tamis-replay": "true"} if delivery.is_replay else {}
         return Attempt(webhook.url, id, body, webhook.secrets, int(now), content_type, marker)
-
-    async def _failed(
-        self, topic: str, subscription: Subscription, token: int, number: int, outcome: Outcome
-    ) -> None:
-        id, wait_s, now = subscription.id, outcome.retry_after_s or 0.0, self._service.clock()
-        self._service.counts.failed += 1
-        await self._service.change(
-            lambda core, request: core.fail(
-                request, topic, id, token, number, outcome.reason, now, wait_s
-            )
-        )
-        if outcome.is_gone:
-            await self._service.ask(lambda core: _remove_webhook(core, topic, subscription))
-
-    async def _release(self, topic: str, id: str, token: int) -> None:
-        with suppress(BrokerError):
-            await self._service.ask(lambda core: core.release(topic, id, token))
 
 
 def _remove_webhook(core: Broker, topic: str, gone: Subscription) -> None:

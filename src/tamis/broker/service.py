@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tamis.broker.core.broker import Broker
 from tamis.broker.core.model import Message, Name, Quotas, Reply, Subscription, TopicOptions
-from tamis.broker.core.queue import Lease
+from tamis.broker.core.queue import BrokerError, Lease
 from tamis.broker.payloads import Payloads
 from tamis.broker.runner import Answer, Command, Request, Runner
 from tamis.broker.store.queries import Kept, Queries, Token
@@ -86,7 +86,7 @@ class Service:
         quotas: Quotas = Quotas(),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.clock, self.payloads = clock, Payloads()
+        self.clock, self._payloads = clock, Payloads()
         self._runner = Runner(
             folder, open_store, quotas, clock, self._resolve_soon, self._receive_soon
         )
@@ -206,10 +206,65 @@ class Service:
 
         return await self.ask(command)
 
+    async def acknowledge(
+        self, topic: str, subscription: str, token: int, numbers: Sequence[int]
+    ) -> None:
+        """Messages of a lease were delivered; returns when that is stored."""
+        await self.change(
+            lambda core, request: core.acknowledge(request, topic, subscription, token, numbers)
+        )
+        self.counts.acknowledged += len(numbers)
+
+    async def fail(
+        self, topic: str, subscription: str, token: int, number: int, reason: str,
+        wait_s: float = 0.0,
+    ) -> None:  # fmt: skip
+        """An attempt failed: see ``DeliveryQueue.fail``."""
+        now = self.clock()
+        await self.change(
+            lambda core, request: core.fail(
+                request, topic, subscription, token, number, reason, now, wait_s
+            )
+        )
+        self.counts.failed += 1
+
+    async def extend(self, topic: str, subscription: str, token: int, seconds: float) -> float:
+        """Let a lease end so many seconds from now, and return that time."""
+        until = self.clock() + seconds
+        await self.ask(lambda core: core.extend(topic, subscription, token, until))
+        return until
+
+    async def release(self, topic: str, subscription: str, token: int) -> None:
+        """End a lease whose consumer has gone, if it has not ended."""
+        with suppress(BrokerError):
+            await self.ask(lambda core: core.release(topic, subscription, token))
+
+    async def deliveries(self, topic: str, taken: Taken) -> list[dict[str, Any]]:
+        """The messages of a lease, as JSON has them."""
+        leased = taken.lease.deliveries if taken.lease else ()
+        messages = await self.messages(topic, [delivery.number for delivery in leased])
+        title, namespaces = topic.partition("/")[2], dict(self.options(topic).namespaces)
+
+        def make() -> list[dict[str, Any]]:
+            return [
+                self._payloads.delivery(
+                    title, namespaces, taken.subscription, each, messages.get(each.number)
+                )
+                for each in leased
+            ]
+
+        if taken.subscription.payload in ("ids", "document"):
+            return make()
+        return await asyncio.to_thread(make)
+
+    async def find(self, topic: str, subscription: str) -> int:
+        """The number of a subscription."""
+        return await self.ask(lambda core: core.topic(topic).find(subscription))
+
     @asynccontextmanager
     async def watch(self, topic: str, subscription: str) -> AsyncIterator[Watch]:
         """Watch for the messages that a subscription receives."""
-        number = await self.ask(lambda broker: broker.topic(topic).find(subscription))
+        number = await self.find(topic, subscription)
         name, watch = (topic, number), Watch(number)
         self._watches.setdefault(name, set()).add(watch)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Annotated, Any
 
 import orjson
@@ -15,35 +15,14 @@ from tamis.broker.http import models
 from tamis.broker.http.ingest import BadRequest, Receive
 from tamis.broker.http.problems import CONTENT_TYPE
 from tamis.broker.http.routes import Broker, Limit, Subscriber
-from tamis.broker.payloads import Payloads, document, rfc3339
-from tamis.broker.service import Service, Taken
+from tamis.broker.payloads import document, rfc3339
+from tamis.broker.service import Taken
 
 router = APIRouter(prefix="/v1/topics/{topic}", tags=["deliveries"], responses={"default": {
     "model": models.Problem, "content": {CONTENT_TYPE: {}}, "description": "An error",
 }})  # fmt: skip
 _SUBSCRIPTION = "/subscriptions/{id}"
 MessageNumber = Annotated[int, Path(ge=1, lt=1 << 40)]
-
-
-async def deliveries(
-    service: Service, payloads: Payloads, topic: str, taken: Taken
-) -> list[dict[str, Any]]:
-    """The messages of a lease, as JSON has them."""
-    leased = taken.lease.deliveries if taken.lease else ()
-    numbers = [delivery.number for delivery in leased]
-    kept = await service.messages(topic, numbers)
-    title = topic.partition("/")[2]
-    namespaces = dict(service.options(topic).namespaces)
-
-    def make() -> list[dict[str, Any]]:
-        return [
-            payloads.delivery(title, namespaces, taken.subscription, each, kept.get(each.number))
-            for each in leased
-        ]
-
-    if taken.subscription.payload in ("ids", "document"):
-        return make()
-    return await asyncio.to_thread(make)
 
 
 @router.post(_SUBSCRIPTION + "/lease", response_model=models.Lease)
@@ -59,7 +38,7 @@ async def lease(
     found: dict[str, Any] = {"token": None, "until": None, "messages": []}
     if taken.lease is not None:
         found["token"], found["until"] = taken.lease.token, rfc3339(taken.lease.until)
-        found["messages"] = await deliveries(broker, broker.payloads, name, taken)
+        found["messages"] = await broker.deliveries(name, taken)
     return Response(orjson.dumps(found), media_type="application/json")
 
 
@@ -91,15 +70,7 @@ async def acknowledge(
     done: models.Acknowledgement,
 ) -> None:  # fmt: skip
     """Acknowledge messages. Of an ordered subscription, also all before them in the lease."""
-    await acknowledge_all(broker, f"{token.tenant}/{topic}", id, done.token, done.numbers)
-
-
-async def acknowledge_all(
-    service: Service, topic: str, id: str, token: int, numbers: Sequence[int]
-) -> None:
-    """Acknowledge messages of a lease, in one transaction."""
-    await service.change(lambda core, request: core.acknowledge(request, topic, id, token, numbers))
-    service.counts.acknowledged += len(numbers)
+    await broker.acknowledge(f"{token.tenant}/{topic}", id, done.token, done.numbers)
 
 
 @router.post(_SUBSCRIPTION + "/fail", status_code=204)
@@ -109,12 +80,7 @@ async def fail(
 ) -> None:  # fmt: skip
     """Give back a message that cannot be used now: it comes again after a delay."""
     name = f"{token.tenant}/{topic}"
-    await broker.change(
-        lambda core, request: core.fail(
-            request, name, id, failed.token, failed.number, failed.reason, broker.clock()
-        )
-    )
-    broker.counts.failed += 1
+    await broker.fail(name, id, failed.token, failed.number, failed.reason)
 
 
 @router.post(_SUBSCRIPTION + "/extend", status_code=204)
@@ -123,8 +89,7 @@ async def extend(
     asked: models.Extension,
 ) -> None:  # fmt: skip
     """Have a lease for longer."""
-    name, until = f"{token.tenant}/{topic}", broker.clock() + asked.lease_s
-    await broker.ask(lambda core: core.extend(name, id, asked.token, until))
+    await broker.extend(f"{token.tenant}/{topic}", id, asked.token, asked.lease_s)
 
 
 @router.post(_SUBSCRIPTION + "/release", status_code=204)
@@ -144,7 +109,7 @@ async def list_dead(
 ) -> models.DeadPage:  # fmt: skip
     """The dead messages of a subscription: all their attempts failed."""
     name = f"{token.tenant}/{topic}"
-    number = await broker.ask(lambda core: core.topic(name).find(id))
+    number = await broker.find(name, id)
     found = await broker.read(lambda store: store.dead(name, number, after, limit))
     items = [models.DeadMessage(number=n, attempts=a, reason=reason) for n, a, _, reason in found]
     return models.DeadPage(items=items, next=found[-1].number if len(found) == limit else None)
@@ -157,7 +122,7 @@ async def replay(
 ) -> None:  # fmt: skip
     """Deliver a dead message again, from its first attempt on."""
     name = f"{token.tenant}/{topic}"
-    own = await broker.ask(lambda core: core.topic(name).find(id))
+    own = await broker.find(name, id)
     found: list[Failure] = await broker.read(lambda store: store.dead(name, own, number - 1, 1))
     if not found or found[0].number != number:
         raise UnknownName(f"message {number} is not dead for subscription {id!r}")
@@ -172,7 +137,7 @@ async def list_gaps(
 ) -> list[models.GapItem]:
     """The messages that were dropped before they were delivered, and why."""
     name = f"{token.tenant}/{topic}"
-    number = await broker.ask(lambda core: core.topic(name).find(id))
+    number = await broker.find(name, id)
     found = await broker.read(lambda store: store.gaps(name, number))
     return [models.GapItem.model_validate(gap._asdict()) for gap in found]
 

@@ -16,9 +16,8 @@ from urllib.parse import parse_qs, unquote
 import orjson
 
 from tamis.broker.core.model import UnknownName
-from tamis.broker.core.queue import BrokerError
 from tamis.broker.http.access import Access
-from tamis.broker.http.consumers import acknowledge_all, deliveries, wait_until_gone
+from tamis.broker.http.consumers import wait_until_gone
 from tamis.broker.http.ingest import BadRequest, Receive, Scope, Send, headers_in, refuse
 from tamis.broker.http.problems import status_of
 from tamis.broker.service import Service, Taken, Watch
@@ -102,7 +101,7 @@ class Streams:
             taken = await self._take(topic, id, _MOST, watch)
             if taken.lease is None:
                 continue
-            made = await deliveries(self._service, self._service.payloads, topic, taken)
+            made = await self._service.deliveries(topic, taken)
             body = b"".join(
                 b"id: %d\ndata: %b\n\n" % (each["number"], orjson.dumps(each)) for each in made
             )
@@ -110,9 +109,9 @@ class Streams:
             await send({"type": "http.response.body", "body": body, "more_body": True})
             body = b""
             if gone.done():
-                await self._release(topic, id, taken.lease.token)
+                await self._service.release(topic, id, taken.lease.token)
             else:
-                await acknowledge_all(self._service, topic, id, taken.lease.token, numbers)
+                await self._service.acknowledge(topic, id, taken.lease.token, numbers)
         with suppress(Exception):
             await send({"type": "http.response.body", "body": b""})
 
@@ -122,17 +121,13 @@ class Streams:
         taken = await self._service.try_take(topic, id, most, _LEASE_S)
         if taken.number != watch.number:
             if taken.lease is not None:
-                await self._release(topic, id, taken.lease.token)
+                await self._service.release(topic, id, taken.lease.token)
             raise UnknownName(f"the subscription {id!r} was removed, and made again")
         if taken.lease is not None:
             watch.has_messages = True
         elif taken.due is not None:
             watch.receive_in(taken.due - self._service.clock())
         return taken
-
-    async def _release(self, topic: str, id: str, token: int) -> None:
-        with suppress(BrokerError):
-            await self._service.ask(lambda core: core.release(topic, id, token))
 
     @asynccontextmanager
     async def _watched(
@@ -195,7 +190,7 @@ class _Socket:
             for task in tasks:
                 task.cancel()
             if self._left:
-                await self._streams._release(self._topic, self._id, self._token)
+                await self._service.release(self._topic, self._id, self._token)
 
     async def _send_messages(self, authorization: str) -> None:
         while not self._service.is_draining:
@@ -203,7 +198,7 @@ class _Socket:
                 await self._watch.wait()
                 self._streams._access.check(authorization, "subscribe")
                 if self._left:
-                    await self._extend(self._token)
+                    await self._service.extend(self._topic, self._id, self._token, _LEASE_S)
                 continue
             taken = await self._streams._take(self._topic, self._id, self._window, self._watch)
             if taken.lease is None:
@@ -211,13 +206,9 @@ class _Socket:
             self._token = taken.lease.token
             self._is_ordered = taken.subscription.options.is_ordered
             self._left = {delivery.number for delivery in taken.lease.deliveries}
-            for each in await deliveries(self._service, self._service.payloads, self._topic, taken):
+            for each in await self._service.deliveries(self._topic, taken):
                 text = orjson.dumps(each).decode()
                 await self._send({"type": "websocket.send", "text": text})
-
-    async def _extend(self, token: int) -> None:
-        until = self._service.clock() + _LEASE_S
-        await self._service.ask(lambda core: core.extend(self._topic, self._id, token, until))
 
     async def _receive(self, receive: Receive) -> None:
         while True:
@@ -237,19 +228,14 @@ class _Socket:
         except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError):
             raise BadRequest('say {"acknowledge": [numbers]} or {"fail": number}') from None
         if acknowledged:
-            await acknowledge_all(self._service, self._topic, self._id, self._token, acknowledged)
+            await self._service.acknowledge(self._topic, self._id, self._token, acknowledged)
             last = max(acknowledged) if self._is_ordered else 0
             self._left = {each for each in self._left if each > last and each not in acknowledged}
         if isinstance(failed, int):
             await self._fail(failed, reason[:500])
 
     async def _fail(self, number: int, reason: str) -> None:
-        token, now = self._token, self._service.clock()
-        await self._service.change(
-            lambda core, request: core.fail(
-                request, self._topic, self._id, token, number, reason, now
-            )
-        )
+        await self._service.fail(self._topic, self._id, self._token, number, reason)
         if self._is_ordered:
             self._left.clear()  # the lease ended
         self._left.discard(number)
