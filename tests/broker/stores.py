@@ -9,8 +9,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tamis.broker.core.model import StoredSubscription, StoredTopic, TopicOptions, Transaction
-from tamis.broker.store.queries import Kept, Queries, StoreCatalog
+from tamis.broker.core.model import (
+    StoredMessage,
+    StoredSubscription,
+    StoredTopic,
+    TopicOptions,
+    Transaction,
+)
+from tamis.broker.store.queries import Queries, StoreCatalog
 from tamis.broker.store.sqlite import SqliteStore
 from tamis.broker.store.writing import Store
 from tests.broker.simulation import TOPICS, ModelStore
@@ -113,7 +119,7 @@ class Answered:
         stored = store.read("t/a")
         numbers = list(range(1, stored.last + 1))
         assert [number for number, _ in stored.matches] == numbers
-        kept: dict[int, Kept] = {
+        kept: dict[int, StoredMessage] = {
             each.number: each for each in store.messages("t/a", 1, stored.last, stored.last)
         }
         assert [*kept] == numbers

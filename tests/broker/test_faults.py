@@ -210,7 +210,7 @@ def everything(path: Path) -> Any:
         topic = store.read("t/a")
         matches, failing = dict(topic.matches), list(topic.failing)
         messages = store.messages("t/a", 1, 1 << 39, 1_000)
-        assert matches == {each.number: each.subscriptions for each in messages}
+        assert matches == {each.number: each.matched.subscriptions for each in messages}
         rest = topic._replace(matches=[], failing=failing), store.page("t/a", 0, 100)
         return {each.number: each for each in messages}, rest
     finally:

@@ -227,7 +227,7 @@ def the_version_is_that_of_changes_to_come(patch: Patch) -> None:
 
 @bug
 def messages_are_settled_that_are_on_lease(patch: Patch) -> None:
-    patch.setattr(Topic, "settled", lambda _, last: last)
+    patch.setattr(Topic, "settled", lambda self: self.received)
 
 
 @bug

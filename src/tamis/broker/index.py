@@ -215,12 +215,16 @@ def kind_of(content_type: str) -> str | None:
     return None
 
 
-def open_index(folder: Path, options: TopicOptions, store: Queries, topic: str) -> TopicIndex:
+def open_index(
+    folder: Path, options: TopicOptions, store: Queries, topic: str, count: int
+) -> TopicIndex:
     """The index of a topic, with all changes that the store has.
 
     A folder that is damaged, or incomplete, is put aside, and another one made.
+
+    Args:
+        count: how many subscriptions the store has.
     """
-    count = store.count(topic)
     try:
         index = TopicIndex(folder, options)
         index.restore(store.changes(topic, is_whole=index.is_new))

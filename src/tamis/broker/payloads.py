@@ -16,10 +16,9 @@ from typing import Any
 import orjson
 
 import tamis
-from tamis.broker.core.model import Subscription
+from tamis.broker.core.model import Message, StoredMessage, Subscription
 from tamis.broker.core.queue import Delivery
 from tamis.broker.index import BOM, kind_of
-from tamis.broker.store.queries import Kept
 from tamis.core.errors import MessageLimitError, TamisError
 
 _COMPILED_MAX = 1_000
@@ -39,12 +38,12 @@ class Payloads:
         namespaces: dict[str, str],
         subscription: Subscription,
         delivery: Delivery,
-        kept: Kept | None,
+        stored: StoredMessage | None,
     ) -> dict[str, Any]:
         """What a consumer gets.
 
         Args:
-            kept: the message; None: it is deleted, which the delivery says.
+            stored: the message; None: it is deleted, which the delivery says.
         """
         found: dict[str, Any] = {
             "topic": topic,
@@ -53,27 +52,27 @@ class Payloads:
             "attempt": delivery.attempt,
             "replay": delivery.is_replay,
         }
-        if kept is None:
+        if stored is None:
             return found | {"deleted": True}
-        message = kept.message
-        found |= {"accepted": rfc3339(kept.accepted), "version": kept.version}
+        message = stored.message
+        found |= {"accepted": rfc3339(stored.accepted), "version": stored.matched.version}
         found["content_type"] = message.content_type
         if message.id:
             found["id"] = message.id
         if message.attributes:
             found["cloudevent"] = orjson.Fragment(message.attributes)
         try:
-            return found | self._payload(namespaces, subscription, kept)
+            return found | self._payload(namespaces, subscription, message)
         except TamisError as error:  # the subscription was replaced by one that it cannot answer
             return found | {"error": str(error)}
 
     def _payload(
-        self, namespaces: dict[str, str], subscription: Subscription, kept: Kept
+        self, namespaces: dict[str, str], subscription: Subscription, message: Message
     ) -> dict[str, Any]:
-        body = kept.message.body
+        body = message.body
         match subscription.payload:
             case "document":
-                return document(kept.message.content_type, body)
+                return document(message.content_type, body)
             case "nodes" if subscription.language == "xpath":
                 matcher = self._matcher(namespaces, subscription)
                 match = matcher.match(body, nodes="all")

@@ -18,10 +18,10 @@ from random import random
 from typing import Any, TypeVar
 
 from tamis.broker.core.broker import Broker
-from tamis.broker.core.model import Name, Quotas, Reply, TopicOptions, Transaction
+from tamis.broker.core.model import Name, Quotas, Reply, StoredMessage, TopicOptions, Transaction
 from tamis.broker.core.queue import BrokerError
 from tamis.broker.index import TopicIndex, open_index
-from tamis.broker.store.queries import Kept, Queries, StoreCatalog
+from tamis.broker.store.queries import Queries, StoreCatalog
 from tamis.broker.store.writing import Store
 from tamis.core.errors import StoreError, TamisError
 
@@ -76,7 +76,7 @@ class Counts:
     """What happened since the start."""
 
     def __init__(self) -> None:
-        self.published = self.refused = self.matches = self.deliveries = self.acknowledged = 0
+        self.published = self.matches = self.deliveries = self.acknowledged = 0
         self.failed = self.commits = self.restarts = 0
         self.commit_s = 0.0
 
@@ -106,7 +106,7 @@ class Runner:
         self._clock, self._on_answers, self._on_ready = clock, on_answers, on_ready
         self.counts = Counts()
         self.options: dict[str, TopicOptions] = {}
-        self.recent: OrderedDict[Name, Kept] = OrderedDict()
+        self.recent: OrderedDict[Name, StoredMessage] = OrderedDict()
         self._recent_bytes = 0
         self._commands: deque[Request] = deque()
         self._waiting_bytes = 0
@@ -166,10 +166,13 @@ class Runner:
         self._reader = self._store.reader()
         self._opened.callback(self._close_reader, self._reader)
         self.options = self._store.topics()
+        topics = {name: self._store.read(name) for name in self.options}
         for name, options in self.options.items():
-            self._keep_index(name, open_index(self._folder / name, options, self._store, name))
+            count = topics[name].subscriptions
+            index = open_index(self._folder / name, options, self._store, name, count)
+            self._keep_index(name, index)
         self._broker = Broker(
-            {name: self._store.read(name) for name in self.options},
+            topics,
             lambda name: StoreCatalog(self._store, name),
             self._indexes.__getitem__,
             random,
@@ -292,13 +295,13 @@ class Runner:
             for name in [name for name in self.recent if name[0] == topic and name[1] <= last]:
                 self._recent_bytes -= len(self.recent.pop(name).message.body)
         for topic, messages in transaction.messages.items():
-            for number, accepted, message, (version, matched) in messages:
-                if len(matched):
-                    self.recent[topic, number] = Kept(number, accepted, message, version, matched)
-                    self._recent_bytes += len(message.body)
+            for stored in messages:
+                if len(stored.matched.subscriptions):
+                    self.recent[topic, stored.number] = stored
+                    self._recent_bytes += len(stored.message.body)
         while self._recent_bytes > _RECENT_BYTES_MAX:
-            _, kept = self.recent.popitem(last=False)
-            self._recent_bytes -= len(kept.message.body)
+            _, stored = self.recent.popitem(last=False)
+            self._recent_bytes -= len(stored.message.body)
 
     def _answer(self, answers: list[Answer]) -> None:
         if answers:

@@ -14,11 +14,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tamis.broker.core.broker import Broker
-from tamis.broker.core.model import Message, Name, Quotas, Reply, Subscription, TopicOptions
+from tamis.broker.core.model import (
+    Message,
+    Name,
+    Quotas,
+    Reply,
+    StoredMessage,
+    Subscription,
+    TopicOptions,
+)
 from tamis.broker.core.queue import BrokerError, Lease
 from tamis.broker.payloads import Payloads
 from tamis.broker.runner import Answer, Command, Request, Runner
-from tamis.broker.store.queries import Kept, Queries, Token
+from tamis.broker.store.queries import Queries, Token
 from tamis.broker.store.writing import Store
 from tamis.core.errors import TamisError
 
@@ -282,18 +290,18 @@ class Service:
             for watch in watches:
                 watch.wake()
 
-    async def messages(self, topic: str, numbers: Iterable[int]) -> dict[int, Kept]:
+    async def messages(self, topic: str, numbers: Iterable[int]) -> dict[int, StoredMessage]:
         """The messages of some numbers that are kept."""
         wanted = list(numbers)
         recent = ((number, self._runner.recent.get((topic, number))) for number in wanted)
-        found = {number: kept for number, kept in recent if kept is not None}
+        found = {number: stored for number, stored in recent if stored is not None}
         missing = [number for number in wanted if number not in found]
         if missing:
 
-            def read(queries: Queries) -> list[Kept]:
-                return [kept for each in missing for kept in queries.messages(topic, each, each, 1)]
+            def read(queries: Queries) -> list[StoredMessage]:
+                return [one for each in missing for one in queries.messages(topic, each, each, 1)]
 
-            found |= {kept.number: kept for kept in await self.read(read)}
+            found |= {stored.number: stored for stored in await self.read(read)}
         return found
 
     async def read(self, function: Callable[[Queries], T]) -> T:

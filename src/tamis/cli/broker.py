@@ -27,6 +27,7 @@ from tamis.core.errors import DocumentError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from tamis.broker.client import Client
+    from tamis.broker.delivery.addresses import Network
 
 EXAMPLES = {
     "serve": """\b
@@ -161,15 +162,13 @@ def serve(
     uvloop.run(run(options, started))
 
 
-def _networks(names: list[str]) -> tuple[str, ...]:
+def _networks(names: list[str]) -> tuple[Network, ...]:
     from ipaddress import ip_network  # noqa: PLC0415 - keeps --help fast
 
-    for name in names:
-        try:
-            ip_network(name)
-        except ValueError as error:
-            raise UsageError(f"--allow-network: {error}") from None
-    return tuple(names)
+    try:
+        return tuple(map(ip_network, names))
+    except ValueError as error:
+        raise UsageError(f"--allow-network: {error}") from None
 
 
 # -- clients ---------------------------------------------------------------------------------------

@@ -74,6 +74,8 @@ class Broker:
         self._replies: list[Reply] = []
         self._storing: Transaction | None = None
         self._ready = [(name, n) for name, topic in self._topics.items() for n in topic.queues]
+        for name in self._topics:
+            self._take_dropped(name)
 
     def _open(self, name: str, stored: StoredTopic) -> Topic:
         return Topic(name, stored, self._catalog_of(name), self._index_of(name), self._sources)
@@ -273,12 +275,10 @@ class Broker:
         if self._storing is not None:
             return None
         published, self._published = self._published, {}
-        received: dict[str, int] = {name: self._topics[name].last for name in published}
         every = {topic: self._numbered(topic, each, now) for topic, each in published.items()}
         messages = {topic: each for topic, each in every.items() if each}
         changes = self._changes()
         touched = dict.fromkeys([*messages, *self._touched, *(name for name, _ in changes)])
-        received = {name: self._topics[name].last for name in touched} | received
         put: dict[Name, tuple[Subscription, int]] = {}
         removed: dict[Name, int] = {}
         for name in touched:
@@ -286,10 +286,7 @@ class Broker:
             pending = topic.begin()
             put |= {(name, number): each for number, each in pending.put.items()}
             removed |= {(name, number): each for number, each in pending.removed.items()}
-        counters = {
-            name: self._topics[name].counters(self._topics[name].settled(received[name]))
-            for name in touched
-        }
+        counters = {name: self._topics[name].counters() for name in touched}
         transaction = Transaction(
             self._created, messages, put, removed, changes, self._forgotten, counters, self._replies
         )
@@ -300,15 +297,18 @@ class Broker:
 
     def _changes(self) -> dict[Name, Changes]:
         found: dict[Name, Changes] = {}
-        for name, each in self._topics.items():
-            while each.dropped:
-                self._changed[name, each.dropped.pop()] = None
         for topic, number in self._changed:
             queue = self._topics[topic].queues.get(number)  # None: it was removed
             if queue is not None and (changes := queue.changes()) is not None:
                 found[topic, number] = changes
         self._changed = {}
         return found
+
+    def _take_dropped(self, name: str) -> None:
+        """Have the gaps of queues that were too long stored."""
+        dropped = self._topics[name].dropped
+        while dropped:
+            self._changed[name, dropped.pop()] = None
 
     def _numbered(
         self, name: str, published: Sequence[tuple[Any, Message]], now: float
@@ -336,6 +336,7 @@ class Broker:
         for name in transaction.counters:
             received = self._topics[name].committed(transaction.messages.get(name, []))
             self._ready += [(name, number) for number in received]
+            self._take_dropped(name)
         for name, number in transaction.changes:
             self._topics[name].drop_empty(number)
         return transaction.replies

@@ -73,7 +73,7 @@ class Topic:
     ) -> None:
         self.catalog, self.index, self._sources = catalog, index, sources
         self.title = name.partition("/")[2]  # as its tenant calls it
-        self.last = self._known = stored.last
+        self.last = self.received = self._known = stored.last  # ``received``: by the queues
         self.last_subscription = stored.last_subscription
         self.version = self.indexed = self._storing_version = stored.version
         self.count, self.forgotten = stored.subscriptions, 0
@@ -216,12 +216,8 @@ class Topic:
         self.queues.pop(number, None)
         self.subscriptions.pop(number, None)
 
-    def settled(self, last: int) -> int:
-        """The last message before which, and with which, everything is delivered or failed.
-
-        Args:
-            last: the last message that queues have received.
-        """
+    def settled(self) -> int:
+        """The last message before which, and with which, everything is delivered or failed."""
         while self._open:
             message, number = self._open[0]
             queue = self.queues.get(number)
@@ -233,7 +229,7 @@ class Topic:
                 self._tracked.discard(number)
             else:
                 heapq.heappush(self._open, (first, number))
-        return self._open[0][0] - 1 if self._open else last
+        return self._open[0][0] - 1 if self._open else self.received
 
     # -- messages ----------------------------------------------------------------------------------
 
@@ -267,9 +263,9 @@ class Topic:
         if message.key is not None:
             del self._keys[message.key.scope, message.key.key]
 
-    def counters(self, settled: int) -> Counters:
+    def counters(self) -> Counters:
         """What a transaction stores of the topic itself."""
-        return Counters(self.last, self.last_subscription, self.version, settled)
+        return Counters(self.last, self.last_subscription, self.version, self.settled())
 
     def begin(self) -> Pending:
         """The changes of subscriptions, which are stored now."""
@@ -289,7 +285,7 @@ class Topic:
             for number in put.keys() & self.queues.keys():
                 self.subscriptions[number] = put[number]
                 self.queues[number].configure(put[number].options)
-        self.indexed = self._storing_version
+        self.indexed, self.received = self._storing_version, self.last
         self.storing = _nothing()
         received = []
         for message in messages:

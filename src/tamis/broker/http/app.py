@@ -10,7 +10,6 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from starlette.exceptions import HTTPException
 
 from tamis import __version__
 from tamis.broker.core.model import Quotas
-from tamis.broker.delivery.addresses import AddressGuard
+from tamis.broker.delivery.addresses import AddressGuard, Network
 from tamis.broker.delivery.webhooks import WebhookSender
 from tamis.broker.dispatch import Dispatcher
 from tamis.broker.http import consumers, described, ingest, metrics, problems, routes, streams
@@ -54,7 +53,7 @@ class ServeOptions(NamedTuple):
     data: Path
     host: str = "127.0.0.1"
     port: int = 8080
-    allowed: tuple[str, ...] = ()
+    allowed: tuple[Network, ...] = ()
     is_http_allowed: bool = False
     quotas: Quotas = Quotas()
     bodies: ingest.IngestOptions = ingest.IngestOptions()
@@ -182,7 +181,7 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
     _raise_descriptors()
     os.umask(0o077)  # messages, and secrets of webhooks, are the owner's alone
     options.data.mkdir(parents=True, exist_ok=True)
-    guard = AddressGuard(tuple(map(ip_network, options.allowed)), options.is_http_allowed)
+    guard = AddressGuard(options.allowed, options.is_http_allowed)
     service = Service(
         options.data / "index",
         lambda: SqliteStore(options.data / "broker.db"),

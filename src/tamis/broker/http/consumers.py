@@ -13,14 +13,11 @@ from tamis.broker.core.model import UnknownName
 from tamis.broker.core.queue import Failure
 from tamis.broker.http import models
 from tamis.broker.http.ingest import BadRequest, Receive
-from tamis.broker.http.problems import CONTENT_TYPE
 from tamis.broker.http.routes import Broker, Limit, Subscriber
 from tamis.broker.payloads import document, rfc3339
 from tamis.broker.service import Taken
 
-router = APIRouter(prefix="/v1/topics/{topic}", tags=["deliveries"], responses={"default": {
-    "model": models.Problem, "content": {CONTENT_TYPE: {}}, "description": "An error",
-}})  # fmt: skip
+router = APIRouter(prefix="/v1/topics/{topic}", tags=["deliveries"], responses=models.PROBLEMS)
 _SUBSCRIPTION = "/subscriptions/{id}"
 MessageNumber = Annotated[int, Path(ge=1, lt=1 << 40)]
 
@@ -149,16 +146,16 @@ async def get_message(
     """A message that is kept."""
     name = f"{token.tenant}/{topic}"
     await broker.ask(lambda core: bool(core.topic(name)))
-    kept = (await broker.messages(name, [number])).get(number)
-    if kept is None:
+    stored = (await broker.messages(name, [number])).get(number)
+    if stored is None:
         raise UnknownName(f"topic {topic!r} has no message {number}, or not any more")
     found: dict[str, Any] = {
         "number": number,
-        "accepted": rfc3339(kept.accepted),
-        "version": kept.version,
-        "matches": len(kept.subscriptions),
-        "content_type": kept.message.content_type,
-        "id": kept.message.id or None,
+        "accepted": rfc3339(stored.accepted),
+        "version": stored.matched.version,
+        "matches": len(stored.matched.subscriptions),
+        "content_type": stored.message.content_type,
+        "id": stored.message.id or None,
     }
-    found |= document(kept.message.content_type, kept.message.body)
+    found |= document(stored.message.content_type, stored.message.body)
     return Response(orjson.dumps(found), media_type="application/json")

@@ -11,13 +11,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Response
 
 from tamis.broker.http import models
-from tamis.broker.http.problems import CONTENT_TYPE
 from tamis.broker.http.routes import Subscriber, token_with
 from tamis.broker.store.queries import Token
 
-router = APIRouter(prefix="/v1/topics/{topic}", responses={"default": {
-    "model": models.Problem, "content": {CONTENT_TYPE: {}}, "description": "An error",
-}})  # fmt: skip
+router = APIRouter(prefix="/v1/topics/{topic}", responses=models.PROBLEMS)
 _OBJECT: dict[str, Any] = {"schema": {"type": "object"}}
 _TEXT: dict[str, Any] = {"schema": {"type": "string"}}
 _BODIES = {

@@ -32,6 +32,16 @@ class Problem(BaseModel):
     detail: str
 
 
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "model": Problem,
+        "content": {"application/problem+json": {}},
+        "description": "An error",
+    }
+}
+"""The answers of all routes that are errors."""
+
+
 class NewTopic(_Model):
     """A topic to make."""
 

@@ -40,7 +40,6 @@ _STATUS = {
     "broker-content-type": 415,
     "broker-too-large": 413,
     "broker-slow": 408,
-    "broker-precondition": 428,
 }
 _UNUSABLE = (
     BadSubscriptions, DocumentError, EventError, MessageError, SubscriptionError, UsageError,

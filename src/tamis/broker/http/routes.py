@@ -27,10 +27,7 @@ from tamis.broker.store.queries import Queries, Token
 from tamis.core.errors import TamisError, UsageError
 from tamis.core.names import declared_namespaces
 
-router = APIRouter(prefix="/v1", responses={"default": {
-    "model": models.Problem, "content": {"application/problem+json": {}},
-    "description": "An error",
-}})  # fmt: skip
+router = APIRouter(prefix="/v1", responses=models.PROBLEMS)
 _bearer = HTTPBearer(auto_error=False, description="`tms_…`, as `POST /v1/tokens` makes it")
 _IMPORTED = 1_000
 _ERRORS_MAX = 100

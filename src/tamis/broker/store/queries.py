@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -16,7 +16,9 @@ from zlib import crc32
 import numpy as np
 
 from tamis.broker.core.model import (
+    Matched,
     Message,
+    StoredMessage,
     StoredSubscription,
     StoredTopic,
     Subscription,
@@ -97,16 +99,6 @@ class Token(NamedTuple):
     expires: float | None
 
 
-class Kept(NamedTuple):
-    """A message as it is stored."""
-
-    number: int
-    accepted: float
-    message: Message
-    version: int
-    subscriptions: Sequence[int]
-
-
 class Change(NamedTuple):
     """A change of a topic's subscriptions; None: the subscription was removed."""
 
@@ -166,6 +158,7 @@ class Queries(ABC):
         )  # fmt: skip
         if (stored or 0) > place_of(topic, last):
             raise self._damaged(f"the topic {name!r} has fewer messages than there are")
+        (count,) = self._one("SELECT count(*) FROM subscriptions WHERE topic = ?", topic)
         failing = self._rows(
             "SELECT DISTINCT subscription FROM failures WHERE topic = ? AND due IS NOT NULL", topic
         )
@@ -174,16 +167,10 @@ class Queries(ABC):
             last_subscription,
             version,
             settled,
-            self.count(name),
+            count,
             [number for (number,) in failing],
             self._matches(topic, settled, last),
         )
-
-    def count(self, name: str) -> int:
-        """How many subscriptions a topic has."""
-        topic = self._topic(name)
-        (count,) = self._one("SELECT count(*) FROM subscriptions WHERE topic = ?", topic)
-        return int(count)
 
     def topics(self) -> dict[str, TopicOptions]:
         """All topics."""
@@ -226,7 +213,7 @@ class Queries(ABC):
             before = place
             yield place - place_of(topic, 0), np.frombuffer(subscriptions, np.int32).tolist()
 
-    def messages(self, name: str, first: int, last: int, most: int) -> list[Kept]:
+    def messages(self, name: str, first: int, last: int, most: int) -> list[StoredMessage]:
         """The messages that are kept from ``first`` to ``last``, but no more than ``most``."""
         topic = self._topic(name)
         found = []
@@ -244,7 +231,7 @@ class Queries(ABC):
                 raise self._damaged(f"at the message {place}")
             number = place - place_of(topic, 0)
             matched = np.frombuffer(subscriptions, np.int32).tolist()
-            found.append(Kept(number, accepted, message, version, matched))
+            found.append(StoredMessage(number, accepted, message, Matched(version, matched)))
         return found
 
     def outdated(self, name: str, options: TopicOptions, now: float, most: int) -> int:
