@@ -37,7 +37,6 @@ from benchmarks.broker_load import (
     at_rate,
     batches,
     best,
-    free_port,
     numbered,
     orders,
     point,
@@ -47,6 +46,7 @@ from benchmarks.broker_load import (
     shown,
     subscribe_many,
 )
+from tests.support.postgres import free_port
 
 RATES = (500, 1_000, 1_500, 2_000, 2_500, 3_000, 3_500, 4_000, 5_000)
 

@@ -9,7 +9,6 @@ import asyncio
 import itertools
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tests.support.postgres import free_port
+
 CONNECTIONS = 64
 SECONDS = 5.0
 SUBSCRIPTIONS = 10_000
@@ -33,14 +34,6 @@ def point(run: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> Any:
     """What can be measured by its name."""
     POINTS[run.__name__.replace("_", "-")] = run
     return run
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 class Served(NamedTuple):

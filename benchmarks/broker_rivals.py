@@ -7,14 +7,13 @@ compiled XPath decides who is notified.
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from benchmarks.broker_load import (
     SUBSCRIPTIONS,
     TOPIC,
     Connection,
-    free_port,
     numbered,
     orders,
     point,
@@ -33,10 +31,10 @@ from benchmarks.broker_load import (
     serving,
     subscribe_many,
 )
+from tests.support.postgres import free_port, postgres_server
 
 __all__ = ["POINTS"]
 
-FIND_POSTGRES = Path(__file__).parents[1] / "scripts" / "find-postgres"
 BODY = next(orders(range(SUBSCRIPTIONS, SUBSCRIPTIONS + 1), 4_096))
 
 
@@ -120,28 +118,6 @@ async def closed_loop_0() -> dict[str, Any]:
         return await _closed_loop(publish)
 
 
-@contextmanager
-def _postgres() -> Iterator[str]:
-    """A server of PostgreSQL, with everything synced."""
-    programs = Path(subprocess.check_output([FIND_POSTGRES], text=True).strip())
-    with tempfile.TemporaryDirectory(prefix="tamis-postgres-") as folder:
-        data, port = Path(folder) / "data", free_port()
-        user: list[str] = []
-        if os.geteuid() == 0:
-            user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-            shutil.chown(folder, "postgres", "postgres")
-            Path(folder).chmod(0o755)
-        make = [str(programs / "initdb"), "-D", str(data), "-U", "tamis", "-A", "trust"]
-        subprocess.run([*user, *make], check=True, stdout=subprocess.DEVNULL)
-        run = [*user, str(programs / "postgres"), "-D", str(data), "-p", str(port), "-k", folder]
-        with subprocess.Popen(run, stderr=subprocess.DEVNULL) as process:
-            try:
-                yield f"postgresql://tamis@127.0.0.1:{port}/postgres"
-            finally:
-                process.terminate()
-                process.wait(30)
-
-
 @point
 async def postgres_lxml() -> dict[str, Any]:
     """PostgreSQL: an INSERT and NOTIFY a message; a listener loops over 10,000 XPaths with lxml."""
@@ -149,13 +125,9 @@ async def postgres_lxml() -> dict[str, Any]:
     from lxml import etree  # noqa: PLC0415
 
     paths = [etree.XPath(f"//order[@n = {number}]/item") for number in range(SUBSCRIPTIONS)]
-    with _postgres() as url:
-        for _ in range(100):
-            try:
-                admin = await psycopg.AsyncConnection.connect(url, autocommit=True)
-                break
-            except psycopg.OperationalError:
-                await asyncio.sleep(0.1)
+    with postgres_server() as server:
+        url = server.url
+        admin = await psycopg.AsyncConnection.connect(url, autocommit=True)
         await admin.execute("CREATE TABLE messages (number BIGSERIAL PRIMARY KEY, body BYTEA)")
         clients = [
             await psycopg.AsyncConnection.connect(url, autocommit=True) for _ in range(CONNECTIONS)
