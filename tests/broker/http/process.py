@@ -7,8 +7,11 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from socketserver import BaseServer
+from threading import Thread
 from typing import Any
 
 import httpx2
@@ -132,3 +135,15 @@ def checked(answer: httpx2.Response, status: int) -> Any:
         assert all(problem[name] for name in ("title", "code", "detail"))
         return problem
     return answer.json()
+
+
+@contextmanager
+def serving(server: BaseServer) -> Iterator[None]:
+    """Have a server of this process answer, in a thread."""
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()

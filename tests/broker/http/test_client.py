@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import aclosing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from tamis.broker.client import (
 )
 from tamis.cli import app
 from tamis.core.errors import UsageError
-from tests.broker.http.process import BrokerProcess
+from tests.broker.http.process import BrokerProcess, serving
 
 ORDER = "<order><total>250</total></order>"
 
@@ -147,14 +146,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def failing() -> Iterator[Failing]:
-    with Failing([]) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with Failing([]) as server, serving(server):
+        yield server
 
 
 def test_a_retry_has_the_same_key(failing: Failing) -> None:

@@ -16,7 +16,7 @@ from standardwebhooks import Webhook
 from websockets.sync.client import ClientConnection, connect
 
 from tamis.broker.client import BrokerUnreachable
-from tests.broker.http.process import XML, BrokerProcess, checked
+from tests.broker.http.process import XML, BrokerProcess, checked, serving
 
 ORDER = "<order><total>250</total><item>é</item></order>"
 QUICK = {"delay_s": 0.01, "delay_max_s": 0.01}
@@ -306,14 +306,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with Receiver() as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with Receiver() as server, serving(server):
+        yield server
 
 
 def test_a_webhook(broker: BrokerProcess, topic: str, receiver: Receiver) -> None:
