@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,20 @@ def test_histories_are_those_of_the_model(seed: int, tmp_path: Path) -> None:
 
 def test_what_was_answered_survives_kills(tmp_path: Path) -> None:
     kill_publishers(str(tmp_path / "broker.db"), 12)
+
+
+def test_a_copy_made_while_it_is_written_is_a_store(tmp_path: Path) -> None:
+    """What ``sqlite3 broker.db '.backup copy.db'`` does: see ``docs/broker.md``."""
+    store = BothStores(str(tmp_path / "broker.db"))
+    Schedule(5, store).run(120)
+    with closing(sqlite3.connect(tmp_path / "broker.db")) as other:
+        copy = sqlite3.connect(tmp_path / "copy.db")
+        with closing(copy):
+            other.backup(copy)
+    store.real.close()
+    store.real = SqliteStore(tmp_path / "copy.db")
+    store.compare()
+    store.real.close()
 
 
 # -- files that cannot be used ---------------------------------------------------------------------

@@ -74,34 +74,13 @@ class _Connection(Queries):
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise StoreError(_advice(error), str(self._path)) from error
 
-    def backup(self, target: Path) -> None:
-        """Copy the database as it is now into another file, while others write.
-
-        Raises:
-            StoreError: the file cannot be written; or there is one.
-        """
-        if target.exists():
-            raise StoreError("there is a file: name another one", str(target))
-        with self._told():
-            copy = sqlite3.connect(target)
-            with copy:
-                self._connection.backup(copy)
-            copy.close()
-
-    def check(self) -> list[str]:
-        """What SQLite's own check finds wrong with the file; nothing if it is sound."""
-        found = [message for (message,) in self._rows("PRAGMA quick_check")]
-        return [] if found == ["ok"] else found
-
-    def checkpoint(self) -> bool:
+    def checkpoint(self) -> None:
         """Copy the log into the database, as far as no reader and no writer is in the way.
 
-        Returns:
-            Whether all of it is copied. Then the next transaction begins the log again, unless
-            somebody reads of the log.
+        If all of it is copied, the next transaction begins the log again, unless somebody reads of
+        the log.
         """
-        busy, frames, copied = self._one("PRAGMA wal_checkpoint(PASSIVE)")
-        return not busy and frames == copied
+        self._one("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 class _Checkpoints:
