@@ -59,7 +59,7 @@ def publish_some(broker: Broker, store: Store) -> dict[int, str]:
     """A transaction of a few messages: the bodies of those that were answered, by number."""
     for _ in range(DRAW.randrange(1, 5)):
         body = str(DRAW.randrange(10**12))
-        broker.publish(body, "t/a", Message(body.encode()))
+        broker.publish("t/a", [(body, Message(body.encode()))])
     return {reply.number: reply.request for reply in commit(broker, store) if reply.request}
 
 

@@ -231,7 +231,7 @@ class Schedule:
         self.request += 1
         self.requests[self.request] = topic, Message(body, key=key), owed
         try:
-            self.broker.publish(self.request, topic, Message(body, key=key))
+            self.broker.publish(topic, [(self.request, Message(body, key=key))])
         except BrokerError:
             del self.requests[self.request]
 

@@ -141,11 +141,7 @@ class Service:
         """
 
         def command(broker: Broker, request: Request) -> None:
-            found = broker.topic(topic)
-            for message in messages:  # a request that has another one's key is refused whole
-                found.key_of(message)
-            for part, message in enumerate(messages):
-                broker.publish((request, part), topic, message)
+            broker.publish(topic, [((request, n), each) for n, each in enumerate(messages)])
 
         size = sum(len(message.body) for message in messages)
         replies: list[Reply] = await self._call(command, len(messages), size)

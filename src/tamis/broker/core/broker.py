@@ -110,19 +110,23 @@ class Broker:
         self._created[name] = options
         self._replies.append(Reply(request))
 
-    def publish(self, request: Any, topic: str, message: Message) -> None:
-        """Store a message, and who gets it; one whose idempotency key is known is answered.
+    def publish(self, topic: str, messages: Sequence[tuple[Any, Message]]) -> None:
+        """Store messages, and who gets them; those whose idempotency keys are known are answered.
+
+        Args:
+            messages: each with its request.
 
         Raises:
-            KeyConflict, KeyInFlight: see ``Topic.key_of``.
+            KeyConflict, KeyInFlight: of one of them, see ``Topic.key_of``; none is stored.
         """
         found = self.topic(topic)
-        number = found.key_of(message)
-        if number is None:
-            found.enter(message)
-            self._published.setdefault(topic, []).append((request, message))
-        else:
-            self._replies.append(Reply(request, number))
+        numbers = [found.key_of(message) for _, message in messages]
+        for (request, message), number in zip(messages, numbers, strict=True):
+            if number is None:
+                found.enter(message)
+                self._published.setdefault(topic, []).append((request, message))
+            else:
+                self._replies.append(Reply(request, number))
 
     def subscribe(self, request: Any, topic: str, subscription: Subscription) -> None:
         """Add a subscription, for all messages that are accepted after the answer."""
