@@ -110,9 +110,11 @@ class Answered:
 
     def read_rest(self, process: subprocess.Popen[str]) -> str:
         """What a process said until its end; and what it said of errors."""
-        out, errors = process.communicate()
-        self.read(out.split("\n")[:-1])  # the last line may be cut
-        return errors
+        assert process.stdout is not None
+        assert process.stderr is not None
+        # `communicate` would lose what `readline` has already buffered
+        self.read(process.stdout.read().split("\n")[:-1])  # the last line may be cut
+        return process.stderr.read()
 
     def check(self, store: Queries) -> None:
         """See that everything is stored, and nothing is missing between."""
