@@ -23,7 +23,7 @@ import orjson
 
 from tests.support.postgres import free_port
 
-CONNECTIONS = 64
+CONNECTIONS = 256
 SECONDS = 5.0
 SUBSCRIPTIONS = 10_000
 TOPIC = "load"

@@ -12,6 +12,7 @@ import logging
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -141,23 +142,16 @@ class TopicIndex:
 
     def match(self, messages: Sequence[Message]) -> list[list[int] | TamisError]:
         """See :class:`tamis.broker.core.model.Index`."""
-        found: list[list[int] | TamisError] = [[] for _ in messages]
-        for places, answers in (
-            self._answers(messages, "xml", self._match_xml),
-            self._answers(messages, "json", self._match_json),
-        ):
-            for place, answer in zip(places, answers, strict=True):
-                found[place] = answer
-        for place, message in enumerate(messages):
-            if kind_of(message.content_type) is None:
-                found[place] = UnsupportedContent(
-                    f"the content type {message.content_type!r} is neither XML nor JSON"
-                )
-        return found
-
-    def _answers(self, messages: Sequence[Message], kind: str, match: Any) -> Any:
-        places = [n for n, each in enumerate(messages) if kind_of(each.content_type) == kind]
-        return places, match([messages[place].body for place in places]) if places else []
+        kinds = [kind_of(message.content_type) for message in messages]
+        bodies: dict[str | None, list[bytes]] = {}
+        for kind, message in zip(kinds, messages, strict=True):
+            bodies.setdefault(kind, []).append(message.body)
+        answers = {
+            "xml": iter(self._match_xml(bodies["xml"]) if "xml" in bodies else ()),
+            "json": iter(self._match_json(bodies["json"]) if "json" in bodies else ()),
+            None: (_unsupported(each) for each in messages if kind_of(each.content_type) is None),
+        }
+        return [next(answers[kind]) for kind in kinds]
 
     def _match_xml(self, bodies: list[bytes]) -> list[list[int] | TamisError]:
         answers: list[Any] = [
@@ -186,6 +180,11 @@ class TopicIndex:
         return answers
 
 
+def _unsupported(message: Message) -> TamisError:
+    name = message.content_type
+    return UnsupportedContent(f"the content type {name!r} is neither XML nor JSON")
+
+
 def _line(body: bytes) -> bytes:
     """A JSON document as one line; a line break within a string, which is an error, stays one."""
     line = body.removeprefix(BOM).strip(b" \t\r\n")
@@ -202,6 +201,7 @@ def _line(body: bytes) -> bytes:
     return line
 
 
+@lru_cache(256)
 def kind_of(content_type: str) -> str | None:
     """Whether a content type is of ``"xml"`` or ``"json"``; None: of neither.
 

@@ -102,6 +102,8 @@ def test_json_is_delivered_as_json(broker: BrokerProcess, both: str, body: bytes
         (ORDER, {"content-type": "multipart/mixed"}, 400, "broker"),
         (b"--frontier\r\n\r\n<a/>\r\n--frontier\r\n\r\n<b", MULTIPART, 400, "broker"),
         (b"nothing", MULTIPART, 400, "broker"),
+        (b"--frontier\r\ncontent-type: text/xml\r\n--frontier--\r\n", MULTIPART, 400, "broker"),
+        (b"--frontier and more\r\n\r\n<a/>\r\n--frontier--\r\n", MULTIPART, 400, "broker"),
         (b"{}", BATCH, 400, "broker"),
         (b"[1]", BATCH, 400, "broker"),
         (b"[", BATCH, 400, "broker"),
@@ -167,7 +169,8 @@ def test_multipart(broker: BrokerProcess, both: str) -> None:
         b"--frontier\r\nContent-Type: application/json\r\n\r\n" + b'{"temp": 31}' + b"\r\n"
         b"--frontier\r\nContent-ID: <x-1>\r\n\r\n" + ORDER + b"\r\n"
         b"--frontier\r\ncontent-type: text/csv\r\n\r\na,b\r\n"
-        b"--frontier\r\ncontent-type: text/xml\r\n\r\n<a>\r\n--frontier--\r\n"
+        b"--frontier \t\r\ncontent-type: text/xml;\r\n charset=utf-8\r\n\r\n<a>\r\n--frontier--\r\n"
+        b"what follows is no part\r\n--frontier\r\n"
     )
     results = checked(post(broker, both, parts, MULTIPART), 207)["results"]
     assert [each.get("matches") for each in results] == [1, 1, None, None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import resource
@@ -85,8 +86,8 @@ class App:
         guard: AddressGuard,
         bodies: ingest.IngestOptions = ingest.IngestOptions(),
     ) -> None:
-        self._access, self._bodies = access, bodies
-        self._ingest = ingest.Ingest(service, access, bodies)
+        self._access, self._bodies = access, ingest.Bodies(bodies)
+        self._ingest = ingest.Ingest(service, access, self._bodies)
         self._streams = streams.Streams(service, access)
         self.rest = _rest(service, access, guard)
 
@@ -115,9 +116,9 @@ class App:
             self._access.check(headers.get("authorization"))
             if scope["method"] in ("POST", "PUT", "PATCH"):
                 if scope["path"].endswith("/import"):
-                    receive = ingest.timed(receive, self._bodies)
+                    receive = ingest.timed(receive, self._bodies.options)
                 else:
-                    body = await ingest.read_body(headers, receive, self._bodies)
+                    body = await self._bodies.read(headers, receive)
                     receive = ingest.replayed(receive, body)
         except TamisError as error:
             await ingest.refuse(send, error)
@@ -248,6 +249,8 @@ async def _serve(
     serving = asyncio.ensure_future(server.serve())
     beating = asyncio.ensure_future(_beat(service))
     waiting = asyncio.ensure_future(ends.wait())
+    gc.collect()
+    gc.freeze()  # to look at all modules again and again holds requests up for 0.1 s
     started(f"http://{options.host}:{options.port}")
     await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     beating.cancel()

@@ -228,7 +228,8 @@ class SqliteStore(_Connection, Store):
             os.close(lock)
 
     def _many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        self._connection.executemany(statement, rows)
+        if rows:
+            self._connection.executemany(statement, rows)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
