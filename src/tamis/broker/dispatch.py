@@ -151,6 +151,8 @@ class Dispatcher:
     ) -> Literal["delivered", "failed", "held"]:  # fmt: skip
         """Make one attempt, unless the endpoint is to be left alone."""
         id, service = subscription.id, self._service
+        if not service.holds(topic):
+            return "held"
         try:
             endpoint = self._guard.endpoint(subscription.webhook.url)  # type: ignore[union-attr]
         except EndpointRefused as refused:  # it was allowed once

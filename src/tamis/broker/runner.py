@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from random import random
 from typing import Any, TypeVar
@@ -38,6 +40,7 @@ _EXPIRE_S, _MAINTAIN_S, _KEYS_S, _KEYS_KEPT_S = 0.25, 2.0, 600.0, 86_400.0
 _FORGOTTEN_MAX = 2_000
 """So many messages are deleted in a transaction: others wait for 20 ms."""
 _RETRY_S = 1.0
+_OWN_S = 0.5
 
 
 class Overloaded(BrokerError):  # noqa: N818 - says what is the matter
@@ -91,6 +94,7 @@ class Runner:
         on_answers: called with answers, in the thread of the broker.
         on_ready: called there with queues that may have messages to take, and with the topics and
             ids of those that have a webhook.
+        on_left: called there with topics that other processes own from now on.
     """
 
     def __init__(
@@ -101,9 +105,11 @@ class Runner:
         clock: Callable[[], float],
         on_answers: Callable[[list[Answer]], None],
         on_ready: Callable[[list[Name], list[tuple[str, str]]], None],
+        on_left: Callable[[Collection[str]], None],
     ) -> None:
         self._folder, self._open_store, self._quotas = folder, open_store, quotas
-        self._clock, self._on_answers, self._on_ready = clock, on_answers, on_ready
+        self._clock, self._on_answers = clock, on_answers
+        self._on_ready, self._on_left = on_ready, on_left
         self.counts = Counts()
         self.options: dict[str, TopicOptions] = {}
         self.recent: OrderedDict[Name, StoredMessage] = OrderedDict()
@@ -114,6 +120,7 @@ class Runner:
         self._outstanding: set[Request] = set()
         self._reading, self._opened = threading.Lock(), ExitStack()
         self._indexes: dict[str, TopicIndex] = {}
+        self._coming: dict[str, Future[TopicIndex]] = {}  # of topics that are taken over
         self._flushed: dict[str, int] = {}
         self._is_behind = False  # more messages are to be deleted
 
@@ -149,6 +156,10 @@ class Runner:
         self._commands.append(request)
         self._wake.set()
 
+    def holds(self, topic: str) -> bool:
+        """Whether this process has a topic, and no other one can; in any thread."""
+        return topic in self._indexes and self._store.holds(topic)
+
     def read(self, function: Callable[[Queries], T]) -> T:
         """What a function reads of the store, over a connection of its own; in any thread."""
         with self._reading:
@@ -165,14 +176,16 @@ class Runner:
         self._opened.callback(self._store.close)
         self._reader = self._store.reader()
         self._opened.callback(self._close_reader, self._reader)
+        if math.isfinite(self._store.lease_s):
+            self._opened.enter_context(_renewing(self._store))
+        self._opened.callback(self._close_indexes)
+        self._pool = self._opened.enter_context(ThreadPoolExecutor(1, "tamis-topics"))
         self.options = self._store.topics()
-        topics = {name: self._store.read(name) for name in self.options}
-        for name, options in self.options.items():
-            count = topics[name].subscriptions
-            index = open_index(self._folder / name, options, self._store, name, count)
-            self._keep_index(name, index)
+        owned = self._store.own()
+        for name in owned:
+            self._indexes[name] = self._open_index(name)
         self._broker = Broker(
-            topics,
+            {name: self._store.read(name) for name in owned},
             lambda name: StoreCatalog(self._store, name),
             self._indexes.__getitem__,
             random,
@@ -180,16 +193,25 @@ class Runner:
             quotas=self._quotas,
         )
 
-    def _keep_index(self, name: str, index: TopicIndex) -> None:
-        self._indexes[name] = index
-        self._opened.callback(index.close)
+    def _open_index(self, name: str) -> TopicIndex:
+        with closing(self._store.reader()) as reader:
+            count = reader.read(name).subscriptions
+            return open_index(self._folder / name, self.options[name], reader, name, count)
+
+    def _close_indexes(self) -> None:
+        """Close the indexes, once no thread opens others."""
+        coming = [future.result() for future in self._coming.values() if not future.exception()]
+        every, self._indexes, self._coming = [*self._indexes.values(), *coming], {}, {}
+        with ExitStack() as closed:
+            for index in every:
+                closed.callback(index.close)
 
     def _close_reader(self, reader: Queries) -> None:
         with self._reading:
             reader.close()
 
     def _run(self) -> None:
-        expire = maintain = keys = 0.0
+        expire = maintain = keys = own = 0.0
         while True:
             self._wake.wait(_EXPIRE_S)
             self._wake.clear()
@@ -202,6 +224,9 @@ class Runner:
                 self._follow()
                 self._commit()
                 self._notify()
+                if math.isfinite(self._store.lease_s) and abs(now - own) >= _OWN_S:
+                    self._own()
+                    own = now
                 if self._is_behind or abs(now - maintain) >= _MAINTAIN_S:
                     self._maintain(now)
                     maintain = now
@@ -275,7 +300,7 @@ class Runner:
 
     def _open_new(self, name: str, options: TopicOptions) -> None:
         self.options[name] = options
-        self._keep_index(name, TopicIndex(self._folder / name, options))
+        self._indexes[name] = TopicIndex(self._folder / name, options)
 
     def replied(self, reply: Reply, answers: list[Answer]) -> None:
         """Have the reply of a part of a request."""
@@ -306,6 +331,28 @@ class Runner:
     def _answer(self, answers: list[Answer]) -> None:
         if answers:
             self._on_answers(answers)
+
+    def _own(self) -> None:
+        """Take topics over, and leave others to other processes; nothing of them waits here."""
+        owned, had = self._store.own(), {*self._broker.topics}
+        for name in had - owned:
+            self._broker.drop(name)
+            self._indexes.pop(name).close()
+            self._flushed.pop(name, None)
+        self._store.release(had - owned)
+        if had - owned:
+            self._on_left(had - owned)
+        self.options = self._store.topics()
+        for name in owned - had - self._coming.keys():
+            self._coming[name] = self._pool.submit(self._open_index, name)
+        for name in [name for name, future in self._coming.items() if future.done()]:
+            index = self._coming.pop(name).result()
+            if name not in owned:
+                index.close()
+                continue
+            self._indexes[name] = index
+            self._broker.adopt(name, self._store.read(name))
+        self._broker.elsewhere = self.options.keys() - self._broker.topics.keys()
 
     def _maintain(self, now: float) -> None:
         """Delete old messages, and note what the folders of the indexes have."""
@@ -345,3 +392,24 @@ class Runner:
                 self._answer([(request.future, failed) for request in waiting])
                 self._waiting_bytes = 0
                 time.sleep(_RETRY_S)
+
+
+@contextmanager
+def _renewing(store: Store) -> Iterator[None]:
+    """Keep what this process owns, in a thread: a long transaction must not lose it."""
+    is_over = threading.Event()
+
+    def renew() -> None:
+        while not is_over.wait(store.lease_s / 5):
+            try:
+                store.renew()
+            except StoreError as error:
+                log.warning("the topics cannot be kept: %s", error)
+
+    thread = threading.Thread(target=renew, name="tamis-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -31,6 +31,12 @@ from tamis.broker.store.writing import Store
 from tamis.core.errors import TamisError
 
 T = TypeVar("T")
+
+
+class Elsewhere(BrokerError):  # noqa: N818 - says what is the matter
+    """Another process has the topic, or none has."""
+
+    code = "broker-elsewhere"
 
 
 class Taken(NamedTuple):
@@ -96,8 +102,9 @@ class Service:
     ) -> None:
         self.clock, self._payloads = clock, Payloads()
         self._runner = Runner(
-            folder, open_store, quotas, clock, self._resolve_soon, self._receive_soon
-        )
+            folder, open_store, quotas, clock,
+            self._resolve_soon, self._receive_soon, self._leave_soon,
+        )  # fmt: skip
         self.counts = self._runner.counts
         self.is_draining = False
         self._watches: dict[Name, set[Watch]] = {}
@@ -200,6 +207,8 @@ class Service:
         """What a consumer gets now."""
 
         def command(broker: Broker) -> Taken:
+            if topic in broker.topics and not self.holds(topic):
+                raise Elsewhere("another process may have the topic now: try again")
             lease = broker.take(topic, subscription, most, self.clock(), seconds)
             if lease is not None:
                 self.counts.deliveries += len(lease.deliveries)
@@ -308,6 +317,21 @@ class Service:
         """Change what is not part of transactions, such as tokens."""
         await self.ask(lambda _: self._runner.write(function))
 
+    def holds(self, topic: str) -> bool:
+        """Whether this process has a topic, and no other one can."""
+        return self._runner.holds(topic)
+
+    async def owner(self, topic: str) -> str | None:
+        """The URL of the process that has a topic which this one does not have.
+
+        Raises:
+            Elsewhere: no process has it now.
+        """
+        url = await self.read(lambda queries: queries.owner(topic))
+        if url is None and topic in self._runner.options:
+            raise Elsewhere("no process has the topic now: try again")
+        return url
+
     def options(self, topic: str) -> TopicOptions:
         """How a topic is kept."""
         return self._runner.options[topic]
@@ -324,6 +348,15 @@ class Service:
             self._loop.call_soon_threadsafe(self.on_pushed, pushed)
         if watched := [name for name in names if name in self._watches]:
             self._loop.call_soon_threadsafe(self._receive, watched)
+
+    def _leave_soon(self, topics: Collection[str]) -> None:
+        self._loop.call_soon_threadsafe(self._leave, topics)
+
+    def _leave(self, topics: Collection[str]) -> None:
+        """Have consumers see that their topics have gone."""
+        for (topic, _), watches in self._watches.items():
+            for watch in watches if topic in topics else ():
+                watch.receive()
 
     def _receive(self, names: list[Name]) -> None:
         for name in names:

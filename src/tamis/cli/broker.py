@@ -34,6 +34,7 @@ EXAMPLES = {
 Examples:
   tamis serve --data broker/
   tamis serve --data broker/ --host 0.0.0.0 --port 80 --allow-http --allow-network 10.0.0.0/8
+  tamis serve --data one/ --store postgresql://tamis@db/broker --address http://10.0.0.1:8080
 
 \b
   curl -H "Authorization: Bearer $(cat broker/token)" http://127.0.0.1:8080/v1/topics
@@ -111,8 +112,10 @@ _HINTS = (
 """The code of a problem, a part of its text, and what to do."""
 
 
-def serve(
+def serve(  # noqa: PLR0913, PLR0917 - one for each option
     data: Annotated[Path, Option(metavar="FOLDER")],
+    store: Annotated[str | None, Option(metavar="URL", show_default="a file in FOLDER")] = None,
+    address: Annotated[str | None, Option(metavar="URL", show_default="http://ADDRESS:N")] = None,
     host: Annotated[str, Option(metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[int, Option(metavar="N", min=1)] = 8080,
     allow_network: Annotated[list[str] | None, Option(metavar="NETWORK")] = None,
@@ -130,6 +133,9 @@ def serve(
 
     Options:
         data: The folder that keeps messages, subscriptions and tokens. It is made if it is absent.
+        store: A database of PostgreSQL that keeps them instead, postgresql://USER@HOST/DATABASE.
+            Several processes may share it. Each has a folder of its own, for the indexes.
+        address: With a store that is shared: where the other processes reach this one.
         host: The address to listen at.
         port: The port to listen at.
         allow_network: A network that webhooks may be sent to, although it is private, such as
@@ -149,7 +155,9 @@ def serve(
     except ModuleNotFoundError as error:
         raise MissingExtra("broker", error.name or "fastapi") from None
     networks, bodies = _networks(allow_network or []), IngestOptions(body_bytes, body_seconds)
-    options = ServeOptions(data, host, port, networks, allow_http, bodies=bodies)
+    options = ServeOptions(
+        data, host, port, networks, allow_http, bodies=bodies, store=store, address=address
+    )
 
     handler = logging.StreamHandler()
     text = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
@@ -157,7 +165,8 @@ def serve(
     logging.getLogger("tamis.broker").addHandler(handler)
 
     def started(url: str) -> None:
-        say(f"serving {url}, data in {data}, token in {data / 'token'}")
+        token = data / "token"
+        say(f"serving {url}, data in {data}" + f", token in {token}" * token.exists())
 
     uvloop.run(run(options, started))
 

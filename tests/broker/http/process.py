@@ -28,8 +28,8 @@ JSON, XML = {"content-type": "application/json"}, {"content-type": "application/
 class BrokerProcess:
     """A process, whose folder outlives it. ``http`` has the token with all rights."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.folder, self._options = folder, options
+    def __init__(self, folder: Path, *options: str, token: str = "") -> None:
+        self.folder, self._options, self.token = folder, options, token
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -57,7 +57,8 @@ class BrokerProcess:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < until, f"it does not start: {self.log.read_text()}"
             time.sleep(0.05)
-        self.token = (self.folder / "data/token").read_text().strip()
+        if not self.token:
+            self.token = (self.folder / "data/token").read_text().strip()
         self.http, self.anonymous = self.client(self.token), self.client()
 
     def _is_ready(self) -> bool:

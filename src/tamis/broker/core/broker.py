@@ -11,7 +11,7 @@ of what is stored. So nothing is ever taken back.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -47,6 +47,9 @@ class Broker:
             subscriptions.
         draw: a number from 0 to 1: see ``DeliveryQueue``.
         epoch: brokers that are made later of the same store have larger ones.
+
+    Attributes:
+        elsewhere: topics of other brokers.
     """
 
     def __init__(
@@ -61,10 +64,9 @@ class Broker:
     ) -> None:
         self._catalog_of, self._index_of, self._quotas = catalog_of, index_of, quotas
         self._sources = Sources(draw, count((epoch << 32) + 1).__next__)
-        self._topics = {name: self._open(name, stored) for name, stored in topics.items()}
+        self._topics: dict[str, Topic] = {}
         self._subscriptions = Counter[str]()  # of tenants
-        for name, stored in topics.items():
-            self._subscriptions[_tenant(name)] += stored.subscriptions
+        self.elsewhere: Collection[str] = ()
         self._created: dict[str, TopicOptions] = {}
         self._published: dict[str, list[tuple[Any, Message]]] = {}
         self._forgotten: dict[str, int] = {}
@@ -73,9 +75,25 @@ class Broker:
         self._leased: dict[Name, None] = {}
         self._replies: list[Reply] = []
         self._storing: Transaction | None = None
-        self._ready = [(name, n) for name, topic in self._topics.items() for n in topic.queues]
-        for name in self._topics:
-            self._take_dropped(name)
+        self._ready: list[Name] = []
+        for name, stored in topics.items():
+            self.adopt(name, stored)
+
+    def adopt(self, name: str, stored: StoredTopic) -> None:
+        """Have a topic that another broker had."""
+        found = self._topics[name] = self._open(name, stored)
+        self._subscriptions[_tenant(name)] += stored.subscriptions
+        self._ready += [(name, number) for number in found.queues]
+        self._take_dropped(name)
+
+    def drop(self, name: str) -> None:
+        """Leave a topic to another broker, while no transaction is stored, and nothing waits."""
+        found = self._topics.pop(name)
+        self._subscriptions[_tenant(name)] -= found.count
+        for each in (self._changed, self._leased):
+            for of in [of for of in each if of[0] == name]:
+                del each[of]
+        self._ready = [of for of in self._ready if of[0] != name]
 
     def _open(self, name: str, stored: StoredTopic) -> Topic:
         return Topic(name, stored, self._catalog_of(name), self._index_of(name), self._sources)
@@ -101,7 +119,7 @@ class Broker:
     def create(self, request: Any, name: str, options: TopicOptions) -> None:
         """Make a topic."""
         storing = self._storing.created if self._storing else ()
-        known = [*self._topics, *self._created, *storing]
+        known = {*self._topics, *self._created, *storing, *self.elsewhere}
         if name in known:
             raise NameTaken(f"there is a topic {name.partition('/')[2]!r}")
         topics = sum(_tenant(each) == _tenant(name) for each in known)

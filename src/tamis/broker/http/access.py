@@ -15,7 +15,7 @@ from typing import Literal
 
 from tamis.broker.core.queue import BrokerError
 from tamis.broker.service import Service
-from tamis.broker.store.queries import Token
+from tamis.broker.store.queries import Queries, Token
 
 Right = Literal["publish", "subscribe", "admin", "operator"]
 RIGHTS: tuple[Right, ...] = "publish", "subscribe", "admin", "operator"
@@ -39,7 +39,7 @@ class Access:
     """The tokens of a broker, in memory and in its store."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        self._service, self._changes = service, 0
         self._tokens = {token.id: token for token in service.tokens()}
 
     def __len__(self) -> int:
@@ -75,13 +75,24 @@ class Access:
         expires = None if days is None else now + days * _DAY_S
         token = Token(id, tenant, frozenset(rights), _hash(secret), now, expires)
         await self._service.write(lambda store: store.add_token(token))
+        self._changes += 1
         self._tokens[id] = token
         return token, f"tms_{id}_{secret}"
 
     async def remove(self, id: str) -> None:
         """Revoke a token."""
         self._tokens.pop(id, None)
+        self._changes += 1
         await self._service.write(lambda store: store.remove_token(id))
+        self._tokens.pop(id, None)  # a refresh may have found it again
+        self._changes += 1
+
+    async def refresh(self) -> None:
+        """Have the tokens that other processes made, and not those that they revoked."""
+        before = self._changes
+        tokens = await self._service.read(Queries.tokens)
+        if self._changes == before:
+            self._tokens = {token.id: token for token in tokens}
 
     def of(self, tenant: str) -> list[Token]:
         """The tokens of a tenant."""

@@ -9,10 +9,11 @@ import os
 import resource
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import orjson
 from fastapi import FastAPI, Request
@@ -29,9 +30,11 @@ from tamis.broker.delivery.webhooks import WebhookSender
 from tamis.broker.dispatch import Dispatcher
 from tamis.broker.http import consumers, described, ingest, metrics, problems, routes, streams
 from tamis.broker.http.access import RIGHTS, Access
+from tamis.broker.http.forwarding import Forwarding
 from tamis.broker.payloads import rfc3339
 from tamis.broker.service import Service
 from tamis.broker.store.sqlite import SqliteStore
+from tamis.broker.store.writing import Store
 from tamis.core.errors import TamisError, UsageError
 
 log = logging.getLogger("tamis.broker")
@@ -39,13 +42,16 @@ log = logging.getLogger("tamis.broker")
 _CONNECTIONS_MAX = 100_000
 _DESCRIPTORS_MIN = 16_384
 _HEADERS_BYTES_MAX = 65_536
+_REFRESH_S = 0.5
 
 
 class ServeOptions(NamedTuple):
     """How a broker is served.
 
     Attributes:
-        data: the folder that it keeps everything in.
+        data: the folder that it keeps everything in; with a store elsewhere, the indexes.
+        store: the URL of a database of PostgreSQL, which other processes share; None: a file.
+        address: the URL under which these reach this process; None: of the host and port.
         allowed: networks that webhooks may be sent to, though they are private.
         is_http_allowed: whether a webhook may be sent without TLS.
         bodies: how large and how slow the body of a request may be.
@@ -58,6 +64,13 @@ class ServeOptions(NamedTuple):
     is_http_allowed: bool = False
     quotas: Quotas = Quotas()
     bodies: ingest.IngestOptions = ingest.IngestOptions()
+    store: str | None = None
+    address: str | None = None
+
+    @property
+    def url(self) -> str:
+        """Where requests are answered."""
+        return f"http://{self.host}:{self.port}"
 
 
 class JsonLines(logging.Formatter):
@@ -85,7 +98,9 @@ class App:
         access: Access,
         guard: AddressGuard,
         bodies: ingest.IngestOptions = ingest.IngestOptions(),
+        forwarding: Forwarding | None = None,
     ) -> None:
+        self._forwarding = forwarding
         self._access, self._bodies = access, ingest.Bodies(bodies)
         self._ingest = ingest.Ingest(service, access, self._bodies)
         self._streams = streams.Streams(service, access)
@@ -94,6 +109,8 @@ class App:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
         kind, path = scope["type"], scope.get("path", "")
+        if self._forwarding is not None and await self._forwarding(scope, receive, send):
+            return
         if kind == "http" and scope["method"] == "POST" and ingest.ROUTE.fullmatch(path):
             await self._ingest(scope, receive, send)
         elif kind in ("http", "websocket") and (match := streams.ROUTE.fullmatch(path)):
@@ -183,12 +200,8 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
     os.umask(0o077)  # messages, and secrets of webhooks, are the owner's alone
     options.data.mkdir(parents=True, exist_ok=True)
     guard = AddressGuard(options.allowed, options.is_http_allowed)
-    service = Service(
-        options.data / "index",
-        lambda: SqliteStore(options.data / "broker.db"),
-        quotas=options.quotas,
-    )
-    async with WebhookSender(guard) as sender:
+    service = Service(options.data / "index", _store_of(options), quotas=options.quotas)
+    async with WebhookSender(guard) as sender, AsyncExitStack() as stack:
         dispatcher = Dispatcher(service, sender, guard)
         await service.start()
         try:
@@ -196,12 +209,47 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
             if not len(access):
                 await _first_token(access, options.data)
             (options.data / "pid").write_text(f"{os.getpid()}\n")
-            app = App(service, access, guard, options.bodies)
+            forwarding = None
+            if options.store is not None:
+                address = options.address or options.url
+                forwarding = await stack.enter_async_context(Forwarding(service, access, address))
+                stack.enter_context(_every(_REFRESH_S, access.refresh))
+            app = App(service, access, guard, options.bodies, forwarding)
             await _serve(app, service, options, started)
         finally:
             await dispatcher.close()
             await service.stop()
             (options.data / "pid").unlink(missing_ok=True)
+
+
+def _store_of(options: ServeOptions) -> Callable[[], Store]:
+    """What opens the store; again, if it failed."""
+    if options.store is None:
+        return lambda: SqliteStore(options.data / "broker.db")
+    from tamis.broker.store.postgres import PostgresStore  # noqa: PLC0415 - an extra of its own
+
+    url, name = options.store, options.data / "process"
+    if not name.exists():  # the next process with the same indexes is the same owner
+        name.write_text(uuid4().hex)
+    process, address = name.read_text(), options.address or options.url
+    return lambda: PostgresStore(url, process=process, address=address)
+
+
+@contextmanager
+def _every(seconds: float, function: Callable[[], Awaitable[None]]) -> Iterator[None]:
+    """Call a function again and again, until the end of the ``with`` block."""
+
+    async def run() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            with suppress(TamisError):  # the store cannot be read now
+                await function()
+
+    task = asyncio.ensure_future(run())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 def _check_port(host: str, port: int) -> None:
@@ -247,13 +295,16 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ends.set)
     serving = asyncio.ensure_future(server.serve())
-    beating = asyncio.ensure_future(_beat(service))
     waiting = asyncio.ensure_future(ends.wait())
     gc.collect()
     gc.freeze()  # to look at all modules again and again holds requests up for 0.1 s
-    started(f"http://{options.host}:{options.port}")
-    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    beating.cancel()
+    started(options.url)
+
+    async def beat() -> None:
+        service.beat()
+
+    with _every(streams.HEARTBEAT_S, beat):  # one for all idle connections
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     if serving.done():
         serving.result()
     service.drain()
@@ -261,10 +312,3 @@ async def _serve(
     with suppress(TimeoutError):
         async with asyncio.timeout(10.0):
             await serving
-
-
-async def _beat(service: Service) -> None:
-    """One heartbeat for all idle connections."""
-    while True:
-        await asyncio.sleep(streams.HEARTBEAT_S)
-        service.beat()

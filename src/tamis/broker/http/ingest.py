@@ -16,7 +16,7 @@ import re
 import zlib
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 import orjson
 
@@ -120,6 +120,14 @@ class Ingest:
                 raise BadRequest("the body ends within a gzip stream")
             body = stream.unused_data
         raise BadRequest(f"the body has more than {_GZIP_MEMBERS_MAX} members of gzip")
+
+
+def authorization_of(scope: Scope) -> str | None:
+    """The header of a request, or what a browser sends instead of it."""
+    query = parse_qs(scope["query_string"].decode("latin-1"))
+    return headers_in(scope).get("authorization") or (
+        f"Bearer {query['token'][0]}" if "token" in query else None
+    )
 
 
 async def refuse(send: Send, error: TamisError) -> None:

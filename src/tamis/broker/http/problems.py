@@ -35,6 +35,7 @@ _STATUS = {
     "broker-lease": 409,
     "broker-overloaded": 429,
     "broker-stopping": 503,
+    "broker-elsewhere": 503,
     "broker-unauthorized": 401,
     "broker-forbidden": 403,
     "broker-content-type": 415,
@@ -48,6 +49,7 @@ _RETRY_AFTER_S = {
     "broker-overloaded": 1,
     "broker-key-in-flight": 1,
     "broker-stopping": 5,
+    "broker-elsewhere": 1,
     "store": 5,
 }
 

@@ -74,28 +74,18 @@ async def create_topic(broker: Broker, token: Admin, new: models.NewTopic) -> mo
 @router.get("/topics", tags=["topics"])
 async def list_topics(broker: Broker, token: Subscriber) -> list[models.Topic]:
     """The topics of the tenant."""
-    found: list[models.Topic] = await broker.ask(lambda core: [
-            _topic(name, topic) for name, topic in core.topics.items()
-            if name.startswith(f"{token.tenant}/")
-        ]
-    )  # fmt: skip
-    return found
+    return [
+        models.Topic(name=name.partition("/")[2], messages=last, version=version, subscriptions=n)
+        for name, last, version, n in await broker.read(lambda store: store.counts(token.tenant))
+    ]
 
 
 @router.get("/topics/{topic}", tags=["topics"])
 async def get_topic(broker: Broker, token: Subscriber, topic: models.TopicName) -> models.Topic:
     """A topic."""
-    name = f"{token.tenant}/{topic}"
-    found: models.Topic = await broker.ask(lambda core: _topic(name, core.topic(name)))
-    return found
-
-
-def _topic(name: str, topic: Any) -> models.Topic:
+    found = await broker.ask(lambda core: core.topic(f"{token.tenant}/{topic}"))
     return models.Topic(
-        name=name.partition("/")[2],
-        subscriptions=topic.count,
-        messages=topic.last,
-        version=topic.indexed,
+        name=topic, subscriptions=found.count, messages=found.last, version=found.indexed
     )
 
 

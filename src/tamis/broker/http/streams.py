@@ -18,7 +18,15 @@ import orjson
 from tamis.broker.core.model import UnknownName
 from tamis.broker.http.access import Access
 from tamis.broker.http.consumers import wait_until_gone
-from tamis.broker.http.ingest import BadRequest, Receive, Scope, Send, headers_in, refuse
+from tamis.broker.http.ingest import (
+    BadRequest,
+    Receive,
+    Scope,
+    Send,
+    authorization_of,
+    headers_in,
+    refuse,
+)
 from tamis.broker.http.problems import status_of
 from tamis.broker.service import Service, Taken, Watch
 from tamis.core.errors import TamisError
@@ -45,9 +53,7 @@ class Streams:
         """The topic and the subscription that a request names, and its headers."""
         headers = headers_in(scope)
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        authorization = headers.get("authorization")
-        if authorization is None and "token" in query:  # a browser cannot send the header
-            authorization = f"Bearer {query['token'][0]}"
+        authorization = authorization_of(scope)
         token = self._access.check(authorization, "subscribe")
         headers["authorization"] = authorization or ""
         match = ROUTE.fullmatch(scope["path"])

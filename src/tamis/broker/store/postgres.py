@@ -251,6 +251,7 @@ class PostgresStore(_Connection, Store):
         super().close()
         with suppress(StoreError):
             self.release()
+            self._renewing._one("DELETE FROM processes WHERE process = ? RETURNING 1", self.process)
         self._renewing.close()
 
     # -- transactions ------------------------------------------------------------------------------
@@ -324,12 +325,18 @@ class PostgresStore(_Connection, Store):
         ):
             pass
 
-    def renew(self) -> set[str]:
-        """Keep the topics for another ``lease_s``.
+    def own(self) -> set[str]:
+        """As many topics as each process is to have, so that all together have all."""
+        topics, processes = self._one(
+            "SELECT (SELECT count(*) FROM topics), "
+            "(SELECT count(*) FROM processes WHERE until > clock_timestamp())"
+        )
+        share = -(-topics // max(1, processes))
+        if len(self.owned) < share:
+            self.acquire(most=share - len(self.owned))
+        return {*sorted(self.owned)[:share]}
 
-        Returns:
-            Those that are still owned.
-        """
+    def renew(self) -> set[str]:
         with self._lock:
             now, known = time.monotonic(), dict(self.owned)
             me = self.process, self.address, self.lease_s, self.process
@@ -341,11 +348,9 @@ class PostgresStore(_Connection, Store):
             return {*self.owned}
 
     def holds(self, topic: str) -> bool:
-        """Whether nobody else can own a topic now; a process that stopped may not know it yet."""
         return topic in self.owned and time.monotonic() < self._leased_until
 
     def release(self, topics: Collection[str] | None = None) -> None:
-        """Let others have topics; None: all."""
         names = None if topics is None else list(topics)
         with self._lock:
             epochs = [self.epoch, *self.owned.values()]

@@ -177,6 +177,20 @@ class Queries(ABC):
         rows = self._rows("SELECT name, options FROM topics ORDER BY topic")
         return {name: TopicOptions(**json.loads(options)) for name, options in rows}
 
+    def counts(self, tenant: str) -> list[tuple[str, int, int, int]]:
+        """The topics of a tenant: names, last messages, versions, and numbers of subscriptions."""
+        rows = self._rows(
+            "SELECT name, last, version, (SELECT count(*) FROM subscriptions "
+            "WHERE subscriptions.topic = topics.topic) FROM topics "
+            "WHERE substr(name, 1, ?) = ? ORDER BY topic",
+            len(tenant) + 1, f"{tenant}/",
+        )  # fmt: skip
+        return [tuple(row) for row in rows]
+
+    def owner(self, topic: str) -> str | None:
+        """The URL of the process that owns a topic now; None: none does, or it is this one."""
+        return None
+
     def changes(self, name: str, *, is_whole: bool = False) -> Iterator[Change]:
         """The changes of subscriptions that the folder of the index may not have.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
@@ -15,13 +16,15 @@ from tamis.broker.store.queries import Queries, Token, checksums, options_of, pl
 
 
 class Store(Queries):
-    """A database that one broker writes to: :mod:`.sqlite` and :mod:`.postgres`.
+    """A database that brokers write to: :mod:`.sqlite`, for one of them, and :mod:`.postgres`.
 
     Attributes:
         epoch: how often a broker was made of the store.
+        lease_s: so long after ``renew`` others may own the topics; infinite: there are no others.
     """
 
     epoch: int
+    lease_s = math.inf
 
     @abstractmethod
     def _many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
@@ -33,6 +36,25 @@ class Store(Queries):
 
     def _fence(self, topics: Iterable[str]) -> None:
         """See in a transaction that this process alone writes to topics, until it is committed."""
+
+    # -- who owns topics ---------------------------------------------------------------------------
+
+    def own(self) -> set[str]:
+        """The topics that this process is to own; those that nobody owned it owns from now on."""
+        return {*self.topics()}
+
+    def holds(self, topic: str) -> bool:
+        """Whether nobody else can own a topic now; in any thread."""
+        return True
+
+    def renew(self) -> set[str]:
+        """Keep the topics for another ``lease_s``, and return those that are still owned."""
+        raise NotImplementedError("nobody else writes to the store")
+
+    def release(self, topics: Collection[str] | None = None) -> None:
+        """Let others have topics; None: all."""
+
+    # -- transactions ------------------------------------------------------------------------------
 
     @abstractmethod
     def reader(self) -> Queries:
