@@ -28,6 +28,7 @@ from benchmarks import recording
 from tamis.broker.store import sqlite
 from tests.broker import crashes, test_faults, test_power
 from tests.broker.simulation import Schedule
+from tests.support.postgres import PostgresServer, postgres_server
 
 STEPS = 250
 KILLS = 25
@@ -65,10 +66,21 @@ def simulated(seed: int) -> Counter[str]:
 
 def killed(seed: int) -> Counter[str]:
     """A service with its real index under load, killed (SIGKILL) at random moments."""
+    return _killed(seed)
+
+
+def postgres_killed(seed: int) -> Counter[str]:
+    """The same with a store in PostgreSQL, whose server is killed too."""
+    with postgres_server() as server:
+        return _killed(seed, server)
+
+
+def _killed(seed: int, server: PostgresServer | None = None) -> Counter[str]:
+    url, servers = None if server is None else server.url, 0
     draw, ledger = Random(seed), crashes.Ledger()
     with tempfile.TemporaryDirectory(prefix="tamis-crashes-") as folder:
         for number in range(KILLS + 1):
-            arguments = Path(folder), ledger.live, draw.getrandbits(40), number == KILLS
+            arguments = Path(folder), ledger.live, draw.getrandbits(40), number == KILLS, url
             process, output = _forked(arguments)
             data = os.read(output, 1 << 16)
             if number < KILLS:
@@ -76,6 +88,14 @@ def killed(seed: int) -> Counter[str]:
                 while time.monotonic() < until:
                     ledger.read(data)
                     data = os.read(output, 1 << 16)
+                if server is not None and draw.random() < 0.3:
+                    servers += 1
+                    server.stop()
+                    server.start()
+                    until = time.monotonic() + 1.0 + draw.random()
+                    while time.monotonic() < until:
+                        ledger.read(data)
+                        data = os.read(output, 1 << 16)
                 os.kill(process, signal.SIGKILL)
             while data:
                 ledger.read(data)
@@ -91,10 +111,11 @@ def killed(seed: int) -> Counter[str]:
         deliveries=ledger.deliveries,
         replays=ledger.replays,
         kills=KILLS,
+        kills_of_the_server=servers,
     )
 
 
-def _forked(arguments: tuple[Path, dict[str, int], int, bool]) -> tuple[int, int]:
+def _forked(arguments: tuple[Path, dict[str, int], int, bool, str | None]) -> tuple[int, int]:
     """A process that runs the service, and what it writes."""
     output, written = os.pipe()
     process = os.fork()
@@ -127,6 +148,7 @@ def failed(seed: int) -> Counter[str]:
 
 POINTS = {
     "kills": Point(killed, 40, 2),
+    "postgres-kills": Point(postgres_killed, 8, 2),
     "simulated": Point(simulated, 100_000, 2_000),
     "power-cuts": Point(power_cut, 500, 50),
     "faults": Point(failed, 500, 50),

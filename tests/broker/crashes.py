@@ -1,9 +1,10 @@
 """A broker under load that is killed; and what its publishers and consumers saw, as a ledger.
 
-    python -m tests.broker.crashes FOLDER LIVE SEED [--to-the-end]
+    python -m tests.broker.crashes FOLDER LIVE SEED [--to-the-end] [URL]
 
-It runs a ``Service`` with its real index, publishers, a subscriber and consumers, and writes a line
-for each answer, once the answer is there. ``LIVE`` has the subscriptions that were answered before.
+The URL is of a store in PostgreSQL, whose server may be killed as well. It runs a ``Service`` with
+its real index, publishers, a subscriber and consumers, and writes a line for each answer, once the
+answer is there. ``LIVE`` has the subscriptions that were answered before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,8 @@ from tamis.broker.core.queue import QueueOptions, StaleLease
 from tamis.broker.service import Service
 from tamis.broker.store import sqlite
 from tamis.broker.store.sqlite import SqliteStore
+from tamis.broker.store.writing import Store
+from tamis.core.errors import StoreError
 from tests.broker.simulation import check
 
 TOPIC = "t/a"
@@ -46,9 +49,19 @@ def subscribe(added: Subscription, core: Any, request: Any) -> None:
 class Process:
     """The process that is killed."""
 
-    def __init__(self, folder: Path, live: dict[str, int], seed: int, output: int) -> None:
+    def __init__(
+        self, folder: Path, live: dict[str, int], seed: int, output: int, url: str | None
+    ) -> None:
         self.live, self.draw, self.output = live, Random(seed), output
-        self.service = Service(folder / "index", lambda: SqliteStore(folder / "broker.db"))
+
+        def open_store() -> Store:
+            if url is None:
+                return SqliteStore(folder / "broker.db")
+            from tamis.broker.store.postgres import PostgresStore  # noqa: PLC0415
+
+            return PostgresStore(url, process="one")
+
+        self.service = Service(folder / "index", open_store)
 
     def say(self, *words: object) -> None:
         os.write(self.output, (json.dumps(words) + "\n").encode())
@@ -68,10 +81,18 @@ class Process:
             self.say("end")
             return
         await asyncio.gather(
-            *(self.publish() for _ in range(PUBLISHERS)),
-            self.subscribe(),
-            *(self.consume_on(worker) for worker in range(3)),
+            *(self.again(self.publish) for _ in range(PUBLISHERS)),
+            self.again(self.subscribe),
+            *(self.again(partial(self.consume_on, worker)) for worker in range(3)),
         )
+
+    async def again(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Go on when the store is back."""
+        while True:
+            with suppress(StoreError):
+                await work()
+                return
+            await asyncio.sleep(0.02)
 
     async def publish(self) -> None:
         while True:
@@ -196,11 +217,13 @@ class Ledger:
             check(not lost, f"{id}: {sorted(lost)[:5]} are lost")
 
 
-def main(folder: Path, live: dict[str, int], seed: int, to_the_end: bool, output: int) -> None:
-    asyncio.run(Process(folder, live, seed, output).run(to_the_end))
+def main(
+    folder: Path, live: dict[str, int], seed: int, to_the_end: bool, url: str | None, output: int
+) -> None:  # fmt: skip
+    asyncio.run(Process(folder, live, seed, output, url).run(to_the_end))
 
 
 if __name__ == "__main__":
-    main(
-        Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3]), "--to-the-end" in sys.argv, 1
-    )
+    given_folder, given_live, given_seed, *more = sys.argv[1:]
+    to_the_end, given_url = "--to-the-end" in more, next((x for x in more if "://" in x), None)
+    main(Path(given_folder), json.loads(given_live), int(given_seed), to_the_end, given_url, 1)
