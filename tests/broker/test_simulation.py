@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
 
 from tamis.broker.core.broker import Broker
 from tamis.broker.core.model import Transaction
-from tamis.broker.core.queue import Changes, DeliveryQueue, Failure
+from tamis.broker.core.queue import Changes, DeliveryQueue, Failure, QueueOptions
 from tamis.broker.core.topic import Topic
 from tests.broker.simulation import ModelCatalog, ModelIndex, Schedule, Stored, Violation
 
@@ -332,3 +333,18 @@ def test_planted_bugs_are_found(name: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         BUGS[name](patch)
         assert any(map(is_found, range(2_000)))
+
+
+def test_failed_messages_are_part_of_the_backlog() -> None:
+    options = QueueOptions(is_ordered=False, backlog_max=20, window=5)
+    queue, dropped = DeliveryQueue(options, lambda: 1.0, count(1).__next__), 0
+    for number in range(1, 200):
+        queue.add(number)
+        if lease := queue.take(5, 0.0, 9.0):
+            for each in lease.deliveries:
+                queue.fail(lease.token, each.number, "it is down", 0.0)
+        assert queue.backlog <= 20
+        changes = queue.changes()
+        assert changes is not None
+        dropped += sum(gap.messages for gap in changes.gaps)
+    assert dropped == 199 - queue.backlog

@@ -36,9 +36,10 @@ Answer = tuple[asyncio.Future[Any], Any]
 _WAITING_MAX, _WAITING_BYTES_MAX = 20_000, 128 << 20
 _GROUP_MAX = 4_096
 _RECENT_BYTES_MAX = 64 << 20
-_EXPIRE_S, _MAINTAIN_S, _KEYS_S, _KEYS_KEPT_S = 0.25, 2.0, 600.0, 86_400.0
+_EXPIRE_S, _MAINTAIN_S, _KEYS_KEPT_S = 0.25, 2.0, 86_400.0
 _FORGOTTEN_MAX = 2_000
-"""So many messages are deleted in a transaction: others wait for 20 ms."""
+"""So many messages, or keys, are deleted in a transaction: others wait for 20 ms."""
+_FLUSHED_MAX = 20
 _RETRY_S = 1.0
 _OWN_S = 0.5
 
@@ -211,7 +212,7 @@ class Runner:
             reader.close()
 
     def _run(self) -> None:
-        expire = maintain = keys = own = 0.0
+        expire = maintain = own = 0.0
         while True:
             self._wake.wait(_EXPIRE_S)
             self._wake.clear()
@@ -230,9 +231,6 @@ class Runner:
                 if self._is_behind or abs(now - maintain) >= _MAINTAIN_S:
                     self._maintain(now)
                     maintain = now
-                if abs(now - keys) >= _KEYS_S:
-                    self._store.expire_keys(now - _KEYS_KEPT_S)
-                    keys = now
                 if is_last:
                     self._maintain(now)
                     self._opened.close()
@@ -355,17 +353,26 @@ class Runner:
         self._broker.elsewhere = self.options.keys() - self._broker.topics.keys()
 
     def _maintain(self, now: float) -> None:
-        """Delete old messages, and note what the folders of the indexes have."""
-        self._is_behind = False
-        for name, topic in self._broker.topics.items():
+        """Delete old messages and keys, and note what the folders of the indexes have."""
+        self._is_behind = self._store.expire_keys(now - _KEYS_KEPT_S, _FORGOTTEN_MAX)
+        for name in self._broker.topics:
             if number := self._store.outdated(name, self.options[name], now, _FORGOTTEN_MAX):
                 self._broker.forget(name, number)
                 self._is_behind = True
-                self._wake.set()
-            if topic.indexed != self._flushed.get(name):
-                self._indexes[name].flush()
-                self._store.set_indexed(name, topic.indexed)
-                self._flushed[name] = topic.indexed
+        if self._is_behind:
+            self._wake.set()
+        turns = {name: turn for turn, name in enumerate(self._flushed)}
+        changed = [
+            name for name, topic in self._broker.topics.items()
+            if topic.indexed != self._flushed.get(name)
+        ]  # fmt: skip
+        changed.sort(key=lambda name: turns.get(name, -1))  # those that waited longest are first
+        for name in changed[:_FLUSHED_MAX]:
+            version = self._broker.topics[name].indexed
+            self._indexes[name].flush()
+            self._store.set_indexed(name, version)
+            self._flushed.pop(name, None)
+            self._flushed[name] = version
 
     def _restart(self, error: Exception) -> None:
         """Make another broker, of what is stored; nobody knows what became of the last commands."""

@@ -7,7 +7,7 @@ and store what ``changes`` hands out.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tamis.core.errors import TamisError
@@ -35,7 +35,8 @@ class QueueOptions(NamedTuple):
         attempts_max: a message that failed so often is dead.
         delay_s, delay_max_s: the second attempt waits up to ``delay_s``, each further one up to
             twice as long, but no longer than the other. How long is drawn ("full jitter").
-        backlog_max: with more messages to get, the oldest are dropped: see ``Gap``.
+        backlog_max: with more messages to get, failed ones too, the oldest are dropped: see
+            ``Gap``.
     """
 
     is_ordered: bool = True
@@ -224,16 +225,18 @@ class DeliveryQueue:
         if number in self._failures or number in self._dead:
             return False
         heapq.heappush(self._waiting, number)
-        is_full = len(self._waiting) > self.options.backlog_max
+        is_full = len(self._waiting) + len(self._failures) > self.options.backlog_max
         if is_full:
             self._drop()
         return is_full
 
     def _drop(self) -> None:
-        count = max(1, self.options.backlog_max // 10)  # at once, so that there are few gaps
-        dropped = [heapq.heappop(self._waiting) for _ in range(count)]
-        self._tried.difference_update(dropped)
-        self._gaps.append(Gap(dropped[0], dropped[-1], count))
+        on_lease = {number for held in self._leases.values() for number in held.deliveries}
+        every = sorted({*self._waiting, *self._failures} - on_lease)
+        # Many at once, so that there are few gaps.
+        dropped = every[: max(1, self.options.backlog_max // 10)]
+        self._take_out(dropped)
+        self._gaps.append(Gap(dropped[0], dropped[-1], len(dropped)))
 
     def _due(self, number: int) -> float:
         due = self._failures[number].due
@@ -402,7 +405,7 @@ class DeliveryQueue:
         for held in self._leases.values():
             self._give_back(held)
         self._leases.clear()
-        self._take_out(to)
+        self._take_out(self._up_to(to))
         dead = {number for number, each in self._changed.items() if each and each.due is None}
         known = self._failures.keys() | self._dead | dead | set(self._waiting)
         fresh = [number for number in numbers if number > self._forgotten and number not in known]
@@ -417,18 +420,23 @@ class DeliveryQueue:
         on_lease = {each for held in self._leases.values() for each in held.deliveries}
         # A message on lease may still be acknowledged; if the process ends before, it is lost.
         leased = {each for each in on_lease if before < each <= number}
-        if gone := sorted(self._take_out(number) - on_lease | leased):
-            self._gaps.append(Gap(gone[0], gone[-1], len(gone), "retention"))
+        gone = self._up_to(number)
+        self._take_out(gone)
+        if every := sorted(gone - on_lease | leased):
+            self._gaps.append(Gap(every[0], every[-1], len(every), "retention"))
 
-    def _take_out(self, last: int) -> set[int]:
-        """Do not deliver the messages up to a number that wait, or failed; return these."""
-        found = {each for each in (*self._waiting, *self._failures) if each <= last}
-        for each in found:
+    def _up_to(self, last: int) -> set[int]:
+        """The messages up to a number that wait, or failed."""
+        return {each for each in (*self._waiting, *self._failures) if each <= last}
+
+    def _take_out(self, numbers: Collection[int]) -> None:
+        """Do not deliver messages that wait, or failed."""
+        gone = {*numbers}
+        for each in gone:
             self._settle(each)
-        self._waiting = sorted(each for each in self._waiting if each > last)
+        self._waiting = sorted(each for each in self._waiting if each not in gone)
         self._again = [entry for entry in self._again if entry[1] in self._failures]
         heapq.heapify(self._again)
-        return found
 
     # -- what is stored ----------------------------------------------------------------------------
 

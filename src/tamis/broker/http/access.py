@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Literal
 
+from tamis.broker.core.model import OverQuota
 from tamis.broker.core.queue import BrokerError
 from tamis.broker.service import Service
 from tamis.broker.store.queries import Queries, Token
@@ -21,6 +22,7 @@ Right = Literal["publish", "subscribe", "admin", "operator"]
 RIGHTS: tuple[Right, ...] = "publish", "subscribe", "admin", "operator"
 _TOKEN = re.compile(r"tms_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 _DAY_S = 86_400.0
+_TOKENS_MAX = 1_000
 
 
 class Unauthorized(BrokerError):  # noqa: N818 - says what is the matter
@@ -69,7 +71,13 @@ class Access:
     async def create(
         self, tenant: str, rights: Iterable[Right], days: float | None = None
     ) -> tuple[Token, str]:
-        """Make a token; it, and the text that a client sends, which is nowhere kept."""
+        """Make a token; it, and the text that a client sends, which is nowhere kept.
+
+        Raises:
+            OverQuota: the tenant has too many.
+        """
+        if len(self.of(tenant)) >= _TOKENS_MAX:
+            raise OverQuota(f"the tenant has {_TOKENS_MAX:,} tokens: revoke some")
         id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
         now = self._service.clock()
         expires = None if days is None else now + days * _DAY_S

@@ -14,7 +14,6 @@ from typing import Any, Self
 from urllib.parse import quote, unquote
 
 import aiohttp
-from yarl import URL
 
 from tamis.broker.http.access import Access, Unauthorized
 from tamis.broker.http.consumers import wait_until_gone
@@ -148,10 +147,11 @@ def _passed(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     }
 
 
-def _target(url: str, scope: Scope) -> URL:
+def _target(url: str, scope: Scope) -> str:
     path = scope.get("raw_path") or quote(scope["path"]).encode()
     query = scope["query_string"]
-    return URL(url + (path + b"?" * bool(query) + query).decode("latin-1"), encoded=True)
+    target: bytes = path + b"?" * bool(query) + query
+    return url + target.decode("latin-1")
 
 
 async def _body(receive: Receive) -> AsyncIterator[bytes]:

@@ -77,7 +77,7 @@ class Delivery(_Model):
         default=True,
         description="The attempts of a message begin when all before it are acknowledged or dead.",
     )
-    window: Annotated[int, Field(ge=1, le=100_000)] = Field(
+    window: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=1_000, description="Without order: how many messages may be on lease."
     )
     attempts_max: Annotated[int, Field(ge=1, le=1_000)] = Field(

@@ -63,10 +63,9 @@ MIGRATIONS = (
         due REAL, reason TEXT NOT NULL, PRIMARY KEY (topic, subscription, message)
     ) WITHOUT ROWID;
     CREATE TABLE gaps (
-        topic INTEGER, subscription INTEGER, first INTEGER, last INTEGER, messages INTEGER,
-        reason TEXT NOT NULL
-    );
-    CREATE INDEX gap_subscriptions ON gaps (topic, subscription);
+        topic INTEGER, subscription INTEGER, part INTEGER, reason TEXT, first INTEGER, last INTEGER,
+        messages INTEGER, PRIMARY KEY (topic, subscription, part, reason)
+    ) WITHOUT ROWID;
     CREATE TABLE keys (
         scope TEXT, key TEXT, fingerprint BLOB NOT NULL, accepted REAL NOT NULL,
         topic INTEGER NOT NULL, message INTEGER NOT NULL, PRIMARY KEY (scope, key)

@@ -14,6 +14,9 @@ from tamis.broker.core.model import Name, StoredMessage, TopicOptions, Transacti
 from tamis.broker.core.queue import Changes
 from tamis.broker.store.queries import Queries, Token, checksums, options_of, place_of
 
+GAPS_PART = 100_000
+"""One row has all gaps among so many messages: they do not grow without end."""
+
 
 class Store(Queries):
     """A database that brokers write to: :mod:`.sqlite`, for one of them, and :mod:`.postgres`.
@@ -166,7 +169,7 @@ class Store(Queries):
             cursors.append((cursor, *of))
             over += [(*of, message) for message, failure in failed.items() if failure is None]
             failures += [(*of, *failure) for failure in failed.values() if failure is not None]
-            gaps += [(*of, *gap) for gap in dropped]
+            gaps += [(*of, gap.first // GAPS_PART, gap.reason, *gap[:3]) for gap in dropped]
         own = "topic = ? AND subscription = ?"
         self._many(f"UPDATE subscriptions SET cursor = ? WHERE {own}", cursors)
         self._many(f"DELETE FROM failures WHERE {own} AND message = ?", over)
@@ -176,7 +179,12 @@ class Store(Queries):
             "attempts = excluded.attempts, due = excluded.due, reason = excluded.reason",
             failures,
         )
-        self._many("INSERT INTO gaps VALUES (?, ?, ?, ?, ?, ?)", gaps)
+        self._many(
+            "INSERT INTO gaps VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (topic, subscription, part, reason) DO UPDATE SET "
+            "last = excluded.last, messages = gaps.messages + excluded.messages",
+            gaps,
+        )
 
     # -- what is not part of a transaction ---------------------------------------------------------
 
@@ -188,10 +196,21 @@ class Store(Queries):
             self._run("UPDATE topics SET indexed = ? WHERE topic = ?", version, topic)
             self._run("DELETE FROM removals WHERE topic = ? AND version <= ?", topic, version)
 
-    def expire_keys(self, before: float) -> None:
-        """Delete the idempotency keys of messages that were accepted before a time."""
+    def expire_keys(self, before: float, most: int) -> bool:
+        """Delete so many idempotency keys of messages that were accepted before a time.
+
+        Returns:
+            Whether there were any.
+        """
+        if self._one("SELECT 1 FROM keys WHERE accepted < ? LIMIT 1", before) is None:
+            return False
         with self._changing():
-            self._run("DELETE FROM keys WHERE accepted < ?", before)
+            self._run(
+                "DELETE FROM keys WHERE (scope, key) IN (SELECT scope, key FROM keys "
+                "WHERE accepted < ? ORDER BY accepted LIMIT ?)",
+                before, most,
+            )  # fmt: skip
+        return True
 
     def add_token(self, token: Token) -> None:
         """Store a token."""

@@ -154,6 +154,8 @@ complete -c tamis -n '__fish_seen_subcommand_from explain' -l dtd -r -F -d 'With
 complete -c tamis -n '__fish_seen_subcommand_from explain' -l root -x -d 'With --dtd'
 complete -c tamis -n '__fish_seen_subcommand_from explain' -l help -s h -d 'Show this message and exit'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l data -r -F -d 'The folder that keeps messages'
+complete -c tamis -n '__fish_seen_subcommand_from serve' -l store -x -d 'A database of PostgreSQL that keeps them instead'
+complete -c tamis -n '__fish_seen_subcommand_from serve' -l address -x -d 'With a store that is shared'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l host -x -d 'The address to listen at'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l port -x -d 'The port to listen at'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l allow-network -x -d 'A network that webhooks may be sent to'

@@ -320,6 +320,8 @@ _tamis_publish() {
 _tamis_serve() {
     _arguments -s -S \
         '(--data)--data=[The folder that keeps messages]:FOLDER:_files' \
+        '(--store)--store=[A database of PostgreSQL that keeps them instead]:URL: ' \
+        '(--address)--address=[With a store that is shared]:URL: ' \
         '(--host)--host=[The address to listen at]:ADDRESS: ' \
         '(--port)--port=[The port to listen at]:N: ' \
         '*--allow-network=[A network that webhooks may be sent to]:NETWORK: ' \
