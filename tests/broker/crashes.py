@@ -130,9 +130,10 @@ class Process:
         if lease is None:
             return False
         kept = await self.service.messages(TOPIC, [each.number for each in lease.deliveries])
-        for number, _, is_replay in lease.deliveries:
-            value = int(kept[number].message.body.split(b"</value>")[0][10:])
-            check(kept[number].message.body == body_of(value), "another body")
+        for (number, _, is_replay), stored in zip(lease.deliveries, kept, strict=True):
+            assert stored is not None
+            value = int(stored.message.body.split(b"</value>")[0][10:])
+            check(stored.message.body == body_of(value), "another body")
             self.say("delivered", id, number, value, is_replay)
         numbers = [each.number for each in lease.deliveries]
         failed = numbers.pop() if self.draw.random() < 0.1 else None

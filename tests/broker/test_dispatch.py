@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tamis.broker.core.broker import Broker
 from tamis.broker.core.model import Message, Subscription, TopicOptions, Webhook
 from tamis.broker.core.queue import QueueOptions
 from tamis.broker.delivery.addresses import AddressGuard
@@ -32,7 +34,7 @@ class Endpoint(WebhookSender):
 
     async def send(self, attempt: Attempt) -> Outcome:
         self.sent.append(attempt.id)
-        await asyncio.sleep(0)
+        await asyncio.sleep(3_600 if "slow" in attempt.url else 0)
         return Outcome(self.works, "" if self.works else "status 503")
 
 
@@ -147,3 +149,28 @@ def test_without_its_webhook_a_subscription_keeps_its_messages(tmp_path: Path) -
             assert takes <= 10
 
     asyncio.run(test())
+
+
+def test_a_tenant_with_slow_endpoints_holds_up_no_other_one(tmp_path: Path) -> None:
+    async def test() -> None:
+        options = QueueOptions(is_ordered=False)
+        async with running(tmp_path, BreakerOptions(), options) as (service, endpoint):
+            slow = Webhook("https://slow.example.com/", (new_secret(),))
+            await service.change(
+                lambda core, request: core.create(request, "other/topic", TopicOptions())
+            )
+            await service.change_many([
+                partial(_subscribe, Subscription(str(n), "//a", options=options, webhook=slow))
+                for n in range(1_000)
+            ])  # fmt: skip
+            await service.publish("other/topic", [Message(b"<a/>")] * 3)
+            await until(lambda: len(endpoint.sent) >= 30)
+            await service.publish(TOPIC, [Message(b"<a/>")])
+            await until(lambda: service.counts.acknowledged == 1)
+            assert len(endpoint.sent) < 40
+
+    asyncio.run(test())
+
+
+def _subscribe(added: Subscription, core: Broker, request: object) -> None:
+    core.subscribe(request, "other/topic", added)

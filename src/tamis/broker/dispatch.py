@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections import defaultdict
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -28,7 +29,8 @@ log = logging.getLogger("tamis.broker")
 
 _MOST = 32
 _LEASE_S = 600.0  # longer than all attempts of a lease may take
-_TAKING_MAX = 512
+_TAKING_MAX, _SENDING_MAX = 64, 32
+"""So many subscriptions, and messages, of a tenant are on their way: others have room too."""
 _Name = tuple[str, str]
 
 
@@ -45,7 +47,8 @@ class Dispatcher:
         self._tasks: dict[_Name, asyncio.Task[None]] = {}
         self._again: set[_Name] = set()
         self._timers: dict[_Name, asyncio.TimerHandle] = {}
-        self._room = asyncio.Semaphore(_TAKING_MAX)
+        self._taking = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(_TAKING_MAX))
+        self._sending = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(_SENDING_MAX))
         self._is_open = True
         service.on_pushed = self.wake
 
@@ -79,7 +82,7 @@ class Dispatcher:
     async def _run(self, topic: str, id: str) -> None:
         with suppress(BrokerError):  # the subscription was removed, or the broker stops
             while self._is_open:
-                async with self._room:
+                async with self._taking[_tenant(topic)]:
                     self._again.discard((topic, id))
                     if (due := await self._held_until(topic, id)) is not None:
                         self._wake_at(due, (topic, id))
@@ -129,19 +132,22 @@ class Dispatcher:
         """Send what a lease has, and give back what is not sent."""
         assert taken.lease is not None
         token, subscription = taken.lease.token, taken.subscription
-        made = await self._service.deliveries(topic, taken)
-        pairs = list(zip(taken.lease.deliveries, made, strict=True))
-        sends = (self._send(topic, subscription, token, *pair) for pair in pairs)
-        if not subscription.options.is_ordered:
-            results = await asyncio.gather(*sends)
-        else:
-            results, until = [], taken.lease.until
+        deliveries, until = iter(taken.lease.deliveries), taken.lease.until
+        results: list[str] = []
+        async for made in self._service.deliveries(topic, taken):
+            sends = (self._send(topic, subscription, token, next(deliveries), one) for one in made)
+            if not subscription.options.is_ordered:
+                results += await asyncio.gather(*sends)
+                continue
             for send in sends:
                 results.append(await send)
                 if results[-1] != "delivered":
-                    break  # the lease ended
+                    break
                 if until - self._service.clock() < _LEASE_S / 2:
                     until = await self._service.extend(topic, subscription.id, token, _LEASE_S)
+            else:
+                continue
+            break  # the lease ended
         if "held" in results:
             await self._service.release(topic, subscription.id, token)
 
@@ -161,7 +167,9 @@ class Dispatcher:
             key = endpoint.host, endpoint.port
             if not self._breakers.admit(key, service.clock()):
                 return "held"
-            outcome = await self._sender.send(self._attempt(topic, subscription, delivery, made))
+            async with self._sending[_tenant(topic)]:
+                attempt = self._attempt(topic, subscription, delivery, made)
+                outcome = await self._sender.send(attempt)
             if outcome.is_delivered:
                 self._breakers.succeeded(key)
             else:
@@ -209,3 +217,7 @@ def _remove_webhook(core: Broker, topic: str, gone: Subscription) -> None:
     if present.webhook is not None and present.webhook.url == url:
         log.warning("%s, subscription %s: its webhook is gone, and is removed", topic, gone.id)
         core.replace(None, topic, present._replace(webhook=None), found.version)
+
+
+def _tenant(topic: str) -> str:
+    return topic.partition("/")[0]

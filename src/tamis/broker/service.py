@@ -23,7 +23,7 @@ from tamis.broker.core.model import (
     Subscription,
     TopicOptions,
 )
-from tamis.broker.core.queue import BrokerError, Lease
+from tamis.broker.core.queue import BrokerError, Delivery, Lease
 from tamis.broker.payloads import Payloads
 from tamis.broker.runner import Answer, Command, Request, Runner
 from tamis.broker.store.queries import Queries, Token
@@ -31,6 +31,7 @@ from tamis.broker.store.writing import Store
 from tamis.core.errors import TamisError
 
 T = TypeVar("T")
+_TOGETHER_BYTES = 4 << 20
 
 
 class Elsewhere(BrokerError):  # noqa: N818 - says what is the matter
@@ -252,23 +253,26 @@ class Service:
         with suppress(BrokerError):
             await self.ask(lambda core: core.release(topic, subscription, token))
 
-    async def deliveries(self, topic: str, taken: Taken) -> list[dict[str, Any]]:
-        """The messages of a lease, as JSON has them."""
-        leased = taken.lease.deliveries if taken.lease else ()
-        messages = await self.messages(topic, [delivery.number for delivery in leased])
+    async def deliveries(self, topic: str, taken: Taken) -> AsyncIterator[list[dict[str, Any]]]:
+        """The messages of a lease, as JSON has them: some at a time, as they fit into memory."""
+        left = taken.lease.deliveries if taken.lease else ()
         title, namespaces = topic.partition("/")[2], dict(self.options(topic).namespaces)
 
-        def make() -> list[dict[str, Any]]:
+        def make(
+            some: Sequence[Delivery], messages: Sequence[StoredMessage | None]
+        ) -> list[dict[str, Any]]:
             return [
-                self._payloads.delivery(
-                    title, namespaces, taken.subscription, each, messages.get(each.number)
-                )
-                for each in leased
+                self._payloads.delivery(title, namespaces, taken.subscription, *pair)
+                for pair in zip(some, messages, strict=True)
             ]
 
-        if taken.subscription.payload in ("ids", "document"):
-            return make()
-        return await asyncio.to_thread(make)
+        while left:
+            messages = await self.messages(topic, [delivery.number for delivery in left])
+            some, left = left[: len(messages)], left[len(messages) :]
+            if taken.subscription.payload in ("ids", "document"):
+                yield make(some, messages)
+            else:
+                yield await asyncio.to_thread(make, some, messages)
 
     async def find(self, topic: str, subscription: str) -> int:
         """The number of a subscription."""
@@ -295,19 +299,17 @@ class Service:
             for watch in watches:
                 watch.wake()
 
-    async def messages(self, topic: str, numbers: Iterable[int]) -> dict[int, StoredMessage]:
-        """The messages of some numbers that are kept."""
-        wanted = list(numbers)
-        recent = ((number, self._runner.recent.get((topic, number))) for number in wanted)
-        found = {number: stored for number, stored in recent if stored is not None}
-        missing = [number for number in wanted if number not in found]
-        if missing:
-
-            def read(queries: Queries) -> list[StoredMessage]:
-                return [one for each in missing for one in queries.messages(topic, each, each, 1)]
-
-            found |= {stored.number: stored for stored in await self.read(read)}
-        return found
+    async def messages(self, topic: str, numbers: Sequence[int]) -> list[StoredMessage | None]:
+        """The messages of the first of some numbers, of a few MiB together; None: it is deleted."""
+        recent = [self._runner.recent.get((topic, number)) for number in numbers]
+        if None not in recent:
+            return _some(recent)
+        return await self.read(
+            lambda queries: _some(
+                stored or next(iter(queries.messages(topic, number, number, 1)), None)
+                for number, stored in zip(numbers, recent, strict=True)
+            )
+        )
 
     async def read(self, function: Callable[[Queries], T]) -> T:
         """What a function reads of the store, over a connection of its own."""
@@ -362,6 +364,16 @@ class Service:
         for name in names:
             for watch in self._watches.get(name, ()):
                 watch.receive()
+
+
+def _some(messages: Iterable[StoredMessage | None]) -> list[StoredMessage | None]:
+    found, size = [], 0
+    for stored in messages:
+        found.append(stored)
+        size += len(stored.message.body) if stored else 0
+        if size >= _TOGETHER_BYTES:
+            break
+    return found
 
 
 def _resolve(answers: list[Answer]) -> None:

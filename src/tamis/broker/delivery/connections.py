@@ -48,7 +48,7 @@ class ConnectionOptions(NamedTuple):
     """
 
     connect_s: float = 5.0
-    connections_max: int = 100
+    connections_max: int = 1_000
     connections_per_endpoint_max: int = 4
     keepalive_s: float = 4.0
     kept_endpoints_max: int = 64

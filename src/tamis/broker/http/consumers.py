@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
 from tamis.broker.core.model import UnknownName
 from tamis.broker.core.queue import Failure
@@ -32,11 +33,23 @@ async def lease(
     taken = await _unless_gone(
         request, broker.take(name, id, asked.max, asked.lease_s, asked.wait_s)
     )
-    found: dict[str, Any] = {"token": None, "until": None, "messages": []}
+    found: dict[str, Any] = {"token": None, "until": None}
     if taken.lease is not None:
-        found["token"], found["until"] = taken.lease.token, rfc3339(taken.lease.until)
-        found["messages"] = await broker.deliveries(name, taken)
-    return Response(orjson.dumps(found), media_type="application/json")
+        found = {"token": taken.lease.token, "until": rfc3339(taken.lease.until)}
+    parts = _lease_body(found, broker.deliveries(name, taken))
+    if taken.lease is not None and len(taken.lease.deliveries) > 1:
+        return StreamingResponse(parts, media_type="application/json")  # it may be large
+    return Response(b"".join([part async for part in parts]), media_type="application/json")
+
+
+async def _lease_body(
+    found: dict[str, Any], groups: AsyncIterator[list[dict[str, Any]]]
+) -> AsyncIterator[bytes]:
+    before = orjson.dumps(found)[:-1] + b',"messages":['
+    async for group in groups:
+        yield before + orjson.dumps(group)[1:-1]
+        before = b","
+    yield (before if before != b"," else b"") + b"]}"
 
 
 async def _unless_gone(request: Request, taking: Coroutine[Any, Any, Taken]) -> Taken:
@@ -146,7 +159,7 @@ async def get_message(
     """A message that is kept."""
     name = f"{token.tenant}/{topic}"
     await broker.ask(lambda core: bool(core.topic(name)))
-    stored = (await broker.messages(name, [number])).get(number)
+    (stored,) = await broker.messages(name, [number])
     if stored is None:
         raise UnknownName(f"topic {topic!r} has no message {number}, or not any more")
     found: dict[str, Any] = {

@@ -107,13 +107,13 @@ class Streams:
             taken = await self._take(topic, id, _MOST, watch)
             if taken.lease is None:
                 continue
-            made = await self._service.deliveries(topic, taken)
-            body = b"".join(
-                b"id: %d\ndata: %b\n\n" % (each["number"], orjson.dumps(each)) for each in made
-            )
-            numbers = [each["number"] for each in made]
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-            body = b""
+            numbers = [delivery.number for delivery in taken.lease.deliveries]
+            async for made in self._service.deliveries(topic, taken):
+                body = b"".join(
+                    b"id: %d\ndata: %b\n\n" % (each["number"], orjson.dumps(each)) for each in made
+                )
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                body = b""
             if gone.done():
                 await self._service.release(topic, id, taken.lease.token)
             else:
@@ -212,9 +212,10 @@ class _Socket:
             self._token = taken.lease.token
             self._is_ordered = taken.subscription.options.is_ordered
             self._left = {delivery.number for delivery in taken.lease.deliveries}
-            for each in await self._service.deliveries(self._topic, taken):
-                text = orjson.dumps(each).decode()
-                await self._send({"type": "websocket.send", "text": text})
+            async for made in self._service.deliveries(self._topic, taken):
+                for each in made:
+                    text = orjson.dumps(each).decode()
+                    await self._send({"type": "websocket.send", "text": text})
 
     async def _receive(self, receive: Receive) -> None:
         while True:
