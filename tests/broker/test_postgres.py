@@ -277,7 +277,7 @@ def test_with_a_sequence_a_reader_misses_a_late_commit(url: str) -> None:
 
     def insert(number: int) -> str:
         crcs = checksums(place_of(1, number), 0, b"", Message(b"", ""))
-        values = f"{place}, 0, 0, '', '', '', 0, '', {crcs[0]}, {crcs[1]}, ''"
+        values = f"{place}, 0, 0, '', '', '', '', 0, '', {crcs[0]}, {crcs[1]}, ''"
         return f"INSERT INTO messages VALUES ({values})"
 
     ends = threading.Event()

@@ -206,8 +206,10 @@ class Dispatcher:
             body, content_type = made["document"].encode(), made["content_type"]
         else:
             body = orjson.dumps(made.get("document", made))
-        marker = {"tamis-replay": "true"} if delivery.is_replay else {}
-        return Attempt(webhook.url, id, body, webhook.secrets, int(now), content_type, marker)
+        headers = {"tamis-replay": "true"} if delivery.is_replay else {}
+        if "traceparent" in made:
+            headers["traceparent"] = made["traceparent"]
+        return Attempt(webhook.url, id, body, webhook.secrets, int(now), content_type, headers)
 
 
 def _remove_webhook(core: Broker, topic: str, gone: Subscription) -> None:

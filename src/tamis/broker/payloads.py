@@ -61,6 +61,8 @@ class Payloads:
             found["id"] = message.id
         if message.attributes:
             found["cloudevent"] = orjson.Fragment(message.attributes)
+        if message.trace:
+            found["traceparent"] = message.trace
         try:
             return found | self._payload(namespaces, subscription, message)
         except TamisError as error:  # the subscription was replaced by one that it cannot answer

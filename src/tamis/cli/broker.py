@@ -120,6 +120,7 @@ def serve(  # noqa: PLR0913, PLR0917 - one for each option
     port: Annotated[int, Option(metavar="N", min=1)] = 8080,
     allow_network: Annotated[list[str] | None, Option(metavar="NETWORK")] = None,
     allow_http: bool = False,
+    allow_origin: Annotated[list[str] | None, Option(metavar="URL")] = None,
     body_bytes: Annotated[int, Option(metavar="N", min=1)] = 64 << 20,
     body_seconds: Annotated[float, Option(metavar="SECONDS")] = 30.0,
     log: Literal["text", "json"] = "text",
@@ -141,6 +142,8 @@ def serve(  # noqa: PLR0913, PLR0917 - one for each option
         allow_network: A network that webhooks may be sent to, although it is private, such as
             127.0.0.0/8; may be repeated.
         allow_http: Webhooks may be sent without TLS.
+        allow_origin: A web site whose pages may read answers in a browser, such as
+            https://example.com; may be repeated.
         body_bytes: The largest body of a request, also when it is decompressed.
         body_seconds: How long the body of a request may take to arrive.
         log: How warnings and errors are written on standard error: as text, or one JSON object per
@@ -156,8 +159,9 @@ def serve(  # noqa: PLR0913, PLR0917 - one for each option
         raise MissingExtra("broker", error.name or "fastapi") from None
     networks, bodies = _networks(allow_network or []), IngestOptions(body_bytes, body_seconds)
     options = ServeOptions(
-        data, host, port, networks, allow_http, bodies=bodies, store=store, address=address
-    )
+        data, host, port, networks, allow_http,
+        bodies=bodies, origins=(*(allow_origin or ()),), store=store, address=address,
+    )  # fmt: skip
 
     handler = logging.StreamHandler()
     text = logging.Formatter("%(asctime)s %(levelname)s %(message)s")

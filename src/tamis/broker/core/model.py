@@ -67,6 +67,7 @@ class Message(NamedTuple):
     Attributes:
         id: of the publisher, or nothing.
         attributes: of the CloudEvent that it is, as a JSON object, or nothing.
+        trace: the ``traceparent`` of the request (W3C Trace Context), or nothing.
     """
 
     body: bytes
@@ -74,6 +75,7 @@ class Message(NamedTuple):
     id: str = ""
     attributes: str = ""
     key: Key | None = None
+    trace: str = ""
 
 
 class Webhook(NamedTuple):

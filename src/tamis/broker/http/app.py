@@ -11,6 +11,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -22,6 +23,7 @@ from fastapi.responses import PlainTextResponse
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from tamis import __version__
 from tamis.broker.core.model import Quotas
@@ -35,7 +37,7 @@ from tamis.broker.payloads import rfc3339
 from tamis.broker.service import Service
 from tamis.broker.store.sqlite import SqliteStore
 from tamis.broker.store.writing import Store
-from tamis.core.errors import TamisError, UsageError
+from tamis.core.errors import MissingExtra, TamisError, UsageError
 
 log = logging.getLogger("tamis.broker")
 
@@ -43,6 +45,8 @@ _CONNECTIONS_MAX = 100_000
 _DESCRIPTORS_MIN = 16_384
 _HEADERS_BYTES_MAX = 65_536
 _REFRESH_S = 0.5
+_COLLECTOR = "OTEL_EXPORTER_OTLP_ENDPOINT"
+"""The variable of the environment that says where spans are sent."""
 
 
 class ServeOptions(NamedTuple):
@@ -50,6 +54,7 @@ class ServeOptions(NamedTuple):
 
     Attributes:
         data: the folder that it keeps everything in; with a store elsewhere, the indexes.
+        origins: of web pages that browsers may read the answers in.
         store: the URL of a database of PostgreSQL, which other processes share; None: a file.
         address: the URL under which these reach this process; None: of the host and port.
         allowed: networks that webhooks may be sent to, though they are private.
@@ -64,6 +69,7 @@ class ServeOptions(NamedTuple):
     is_http_allowed: bool = False
     quotas: Quotas = Quotas()
     bodies: ingest.IngestOptions = ingest.IngestOptions()
+    origins: tuple[str, ...] = ()
     store: str | None = None
     address: str | None = None
 
@@ -150,7 +156,9 @@ def _rest(service: Service, access: Access, guard: AddressGuard) -> FastAPI:
         description="Documents and events in, matches and messages out.",
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,  # what generated clients call it
     )
+    rest.openapi = partial(described.openapi, rest)  # type: ignore[method-assign]
     rest.state.service, rest.state.access, rest.state.guard = service, access, guard
     rest.add_exception_handler(TamisError, problems.on_error)
     rest.add_exception_handler(HTTPException, problems.on_http_error)
@@ -214,12 +222,31 @@ async def serve(options: ServeOptions, started: Callable[[str], None]) -> None:
                 address = options.address or options.url
                 forwarding = await stack.enter_async_context(Forwarding(service, access, address))
                 stack.enter_context(_every(_REFRESH_S, access.refresh))
-            app = App(service, access, guard, options.bodies, forwarding)
+            app: Any = App(service, access, guard, options.bodies, forwarding)
+            if options.origins:
+                app = CORSMiddleware(
+                    app, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"],
+                    expose_headers=["etag", "location", "retry-after"],
+                )  # fmt: skip
+            if _COLLECTOR in os.environ:
+                app = _traced(app, sender, stack)
             await _serve(app, service, options, started)
         finally:
             await dispatcher.close()
             await service.stop()
             (options.data / "pid").unlink(missing_ok=True)
+
+
+def _traced(app: Any, sender: WebhookSender, stack: AsyncExitStack) -> Any:
+    """An application, and a sender, whose spans are sent to a collector of OpenTelemetry."""
+    try:
+        from tamis.broker.http.tracing import Traces  # noqa: PLC0415 - an extra of its own
+    except ModuleNotFoundError as error:
+        raise MissingExtra("tracing", error.name or "opentelemetry") from None
+    traces = Traces()
+    stack.callback(traces.close)
+    traces.sender(sender)
+    return traces.app(app)
 
 
 def _store_of(options: ServeOptions) -> Callable[[], Store]:
@@ -283,7 +310,7 @@ async def _first_token(access: Access, data: Path) -> None:
 
 
 async def _serve(
-    app: App, service: Service, options: ServeOptions, started: Callable[[str], None]
+    app: Any, service: Service, options: ServeOptions, started: Callable[[str], None]
 ) -> None:
     server = Server(
         app, options.host, options.port, interface="asginl",  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, FastAPI, Header, Query, Response
 
 from tamis.broker.http import models
 from tamis.broker.http.routes import Subscriber, token_with
@@ -27,7 +27,19 @@ _BODIES = {
         "schema": {"type": "array", "items": {"type": "object"}}
     },
 }
+_PROBLEM, _JSON = "application/problem+json", "application/json"
 Publisher = Annotated[Token, token_with("publish")]
+
+
+def openapi(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document; FastAPI would give problems the content type of other answers."""
+    found = FastAPI.openapi(app)
+    for path in found["paths"].values():
+        for operation in path.values():
+            content = operation["responses"].get("default", {}).get("content", {})
+            if _JSON in content:
+                content[_PROBLEM] = content.pop(_JSON)
+    return found
 
 
 @router.post(

@@ -38,6 +38,7 @@ _DATA = {"data", "data_base64", "datacontenttype"}
 _KEY_MAX, _TEXT_MAX, _GZIP_MEMBERS_MAX = 255, 512, 16
 
 
+_TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _JSON = {"content-type": "application/json"}
 
 
@@ -87,6 +88,9 @@ class Ingest:
         messages, is_batch = read_messages(headers, body, self._options)
         for message in messages:
             _check_text(message)
+        trace = headers.get("traceparent", "")
+        if _TRACE.fullmatch(trace):
+            messages = [message._replace(trace=trace) for message in messages]
         if key := headers.get("idempotency-key"):
             messages = _keyed(messages, key, f"{topic} messages", headers, body)
         replies = await self._service.publish(topic, messages) if messages else []

@@ -44,7 +44,7 @@ MIGRATIONS = (
         place INTEGER PRIMARY KEY, -- topic << 40 | number
         accepted REAL NOT NULL,
         size INTEGER NOT NULL, -- of the bodies of the topic up to and with this one
-        id TEXT NOT NULL, content_type TEXT NOT NULL, attributes TEXT NOT NULL,
+        id TEXT NOT NULL, content_type TEXT NOT NULL, attributes TEXT NOT NULL, trace TEXT NOT NULL,
         version INTEGER NOT NULL,
         subscriptions BLOB NOT NULL, -- int32
         matches_crc INTEGER NOT NULL, message_crc INTEGER NOT NULL, -- see ``checksums``
@@ -232,13 +232,14 @@ class Queries(ABC):
         found = []
         rows = self._rows(
             "SELECT place, accepted, version, subscriptions, matches_crc, message_crc, body, "
-            "content_type, id, attributes FROM messages WHERE place >= ? AND place <= ? "
+            "content_type, id, attributes, trace FROM messages WHERE place >= ? AND place <= ? "
             "ORDER BY place LIMIT ?",
             place_of(topic, first), place_of(topic, last), most,
         )  # fmt: skip
-        for place, accepted, version, subscriptions, *crcs, body, kind, id, attributes in rows:
+        for place, accepted, version, subscriptions, *row in rows:
+            crcs, (body, kind, id, attributes, trace) = row[:2], row[2:]
             with self._decoding():
-                message = Message(bytes(body), kind, id, attributes)
+                message = Message(bytes(body), kind, id, attributes, trace=trace)
                 is_same = tuple(crcs) == checksums(place, version, subscriptions, message)
             if not is_same:
                 raise self._damaged(f"at the message {place}")
@@ -401,7 +402,7 @@ def checksums(
     structures, but not inside a body.
     """
     matches = crc32(subscriptions, crc32(b"%d %d" % (place, version)))
-    text = "\0".join((message.content_type, message.id, message.attributes))
+    text = "\0".join((message.content_type, message.id, message.attributes, message.trace))
     return matches, crc32(message.body, crc32(text.encode(), matches))
 
 

@@ -129,14 +129,14 @@ class Store(Queries):
         for number, accepted, message, matched in messages:
             size += len(message.body)
             numbers = np.asarray(matched.subscriptions, np.int32).tobytes()
-            text = message.id, message.content_type, message.attributes
+            text = message.id, message.content_type, message.attributes, message.trace
             place, version = place_of(topic, number), matched.version
             row = place, accepted, size, *text, version, numbers
             rows.append((*row, *checksums(place, version, numbers, message), message.body))
             if message.key is not None:
                 keys.append((*message.key, accepted, topic, number))
         self._sizes[topic] = size
-        self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._many("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?)", keys)
 
     def _put(self, transaction: Transaction) -> None:

@@ -98,7 +98,7 @@ _tamis() {
                 [[ $current == -* ]] && words='--namespaces --ns --default-ns --declared-encoding --limit --events --transformation --strategy --dtd --root --help -h' ;;
             'serve')
                 words=''
-                [[ $current == -* ]] && words='--data --store --address --host --port --allow-network --allow-http --body-bytes --body-seconds --log --help -h' ;;
+                [[ $current == -* ]] && words='--data --store --address --host --port --allow-network --allow-http --allow-origin --body-bytes --body-seconds --log --help -h' ;;
             'publish')
                 words=''
                 [[ $current == -* ]] && words='--topic --url --token --events --help -h' ;;

@@ -160,6 +160,7 @@ complete -c tamis -n '__fish_seen_subcommand_from serve' -l host -x -d 'The addr
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l port -x -d 'The port to listen at'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l allow-network -x -d 'A network that webhooks may be sent to'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l allow-http -d 'Webhooks may be sent without TLS'
+complete -c tamis -n '__fish_seen_subcommand_from serve' -l allow-origin -x -d 'A web site whose pages may read answers in a browser'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l body-bytes -x -d 'The largest body of a request'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l body-seconds -x -d 'How long the body of a request may take to arrive'
 complete -c tamis -n '__fish_seen_subcommand_from serve' -l log -x -a 'text json' -d 'How warnings and errors are written on standard error'

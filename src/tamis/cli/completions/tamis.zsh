@@ -326,6 +326,7 @@ _tamis_serve() {
         '(--port)--port=[The port to listen at]:N: ' \
         '*--allow-network=[A network that webhooks may be sent to]:NETWORK: ' \
         '(--allow-http)--allow-http[Webhooks may be sent without TLS]' \
+        '*--allow-origin=[A web site whose pages may read answers in a browser]:URL: ' \
         '(--body-bytes)--body-bytes=[The largest body of a request]:N: ' \
         '(--body-seconds)--body-seconds=[How long the body of a request may take to arrive]:SECONDS: ' \
         '(--log)--log=[How warnings and errors are written on standard error]:value:(text json)' \
