@@ -101,6 +101,24 @@ def test_what_was_answered_survives_kills_of_the_server(server: PostgresServer, 
     kill_publishers(url, 3, kill)
 
 
+def test_a_topic_is_deleted(url: str) -> None:
+    store = PostgresStore(url)
+    store.write(CREATED)
+    store.write(messages(1, b"1", b"2", b"3"))
+    store.delete("t/a")
+    assert store.topics() == {}
+    assert store.own() == set()
+    store.write(CREATED)
+    store.write(messages(1, b"4"))
+    turns = 0
+    while store.delete_rest(2):
+        turns += 1
+    assert turns == 3
+    (kept,) = store.messages("t/a", 1, 9, 9)
+    assert kept.message.body == b"4"
+    store.close()
+
+
 # -- owners ----------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from tamis.broker.core.model import (
+    Counters,
+    Matched,
+    Message,
+    StoredMessage,
+    Subscription,
+    TopicOptions,
+    Transaction,
+)
+from tamis.broker.core.queue import Changes, Failure, Gap
 from tamis.broker.store.sqlite import SqliteStore
 from tamis.core.errors import StoreError
 from tests.broker.simulation import Schedule
@@ -79,3 +89,30 @@ def test_a_damaged_page(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(StoreError, match="it is damaged: restore the last backup"):
         SqliteStore(path).read("t/a")
+
+
+def test_what_a_deleted_topic_had_is_deleted_by_and_by(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "broker.db")
+    made = Transaction({"t/a": TopicOptions()}, {}, {}, {}, {}, {}, {}, [])
+    store.write(made)
+    subscription = Subscription("a", "//a")
+    changes = Changes(0, {1: Failure(1, 1, None, "no")}, [Gap(2, 3, 2)])
+    messages = [StoredMessage(n, 0.0, Message(b"<a/>"), Matched(1, [1])) for n in range(1, 10)]
+    store.write(
+        made._replace(
+            created={}, messages={"t/a": messages}, put={("t/a", 1): (subscription, 1)},
+            changes={("t/a", 1): changes}, counters={"t/a": Counters(9, 1, 1, 0)},
+        )
+    )  # fmt: skip
+    store.delete("t/a")
+    assert store.topics() == {}
+    store.write(made)
+    assert store.read("t/a").last == 0
+    turns = 0
+    while store.delete_rest(4):
+        turns += 1
+    assert turns == 4
+    for table in ("messages", "subscriptions", "failures", "gaps"):
+        assert store._one(f"SELECT count(*) FROM {table}") == (0,)
+    assert store._one("SELECT count(*) FROM topics") == (1,)
+    store.close()

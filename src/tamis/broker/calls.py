@@ -101,6 +101,11 @@ def topics() -> Call[list[Json]]:
     return Call("GET", "/v1/topics", httpx2.Response.json, is_safe=True)
 
 
+def delete_topic(name: str) -> Call[None]:
+    """Delete a topic, with its messages and subscriptions."""
+    return Call("DELETE", f"/v1/topics/{quote(name, safe='')}", _nothing)
+
+
 def publish(
     topic: str, body: Body, *, content_type: str | None = None, key: str | None = None, id: str = ""
 ) -> Call[Published]:

@@ -144,6 +144,7 @@ class Client(_Base):
     """A client for threads; use it with ``with``. See ``_Base`` for its arguments."""
 
     create_topic = _sync(calls.create_topic)
+    delete_topic = _sync(calls.delete_topic)
     topics = _sync(calls.topics)
     publish = _sync(calls.publish)
     publish_many = _sync(calls.publish_many)
@@ -259,6 +260,7 @@ class AsyncClient(_Base):
     """A client for asyncio; use it with ``async with``. See :class:`Client`."""
 
     create_topic = _async(calls.create_topic)
+    delete_topic = _async(calls.delete_topic)
     topics = _async(calls.topics)
     publish = _async(calls.publish)
     publish_many = _async(calls.publish_many)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import shutil
 import threading
 import time
 from collections import OrderedDict, deque
@@ -298,7 +299,31 @@ class Runner:
 
     def _open_new(self, name: str, options: TopicOptions) -> None:
         self.options[name] = options
+        shutil.rmtree(self._folder / name, ignore_errors=True)  # of one that was deleted
         self._indexes[name] = TopicIndex(self._folder / name, options)
+
+    def delete(self, name: str) -> None:
+        """Delete a topic, durably; in a command."""
+        self._broker.topic(name)
+        self._store.delete(name)
+        self._look_topics_up()
+        self._drop([name])
+        del self.options[name]
+        for each in [each for each in self.recent if each[0] == name]:
+            self._recent_bytes -= len(self.recent.pop(each).message.body)
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def _drop(self, names: Collection[str]) -> None:
+        for name in names:
+            self._broker.drop(name)
+            self._indexes.pop(name).close()
+            self._flushed.pop(name, None)
+        if names:
+            self._on_left(names)
+
+    def _look_topics_up(self) -> None:
+        with self._reading:
+            self._reader.forget_topics()
 
     def replied(self, reply: Reply, answers: list[Answer]) -> None:
         """Have the reply of a part of a request."""
@@ -333,13 +358,8 @@ class Runner:
     def _own(self) -> None:
         """Take topics over, and leave others to other processes; nothing of them waits here."""
         owned, had = self._store.own(), {*self._broker.topics}
-        for name in had - owned:
-            self._broker.drop(name)
-            self._indexes.pop(name).close()
-            self._flushed.pop(name, None)
+        self._drop(had - owned)
         self._store.release(had - owned)
-        if had - owned:
-            self._on_left(had - owned)
         self.options = self._store.topics()
         for name in owned - had - self._coming.keys():
             self._coming[name] = self._pool.submit(self._open_index, name)
@@ -349,12 +369,14 @@ class Runner:
                 index.close()
                 continue
             self._indexes[name] = index
+            self._look_topics_up()
             self._broker.adopt(name, self._store.read(name))
         self._broker.elsewhere = self.options.keys() - self._broker.topics.keys()
 
     def _maintain(self, now: float) -> None:
         """Delete old messages and keys, and note what the folders of the indexes have."""
         self._is_behind = self._store.expire_keys(now - _KEYS_KEPT_S, _FORGOTTEN_MAX)
+        self._is_behind |= self._store.delete_rest(_FORGOTTEN_MAX)
         for name in self._broker.topics:
             if number := self._store.outdated(name, self.options[name], now, _FORGOTTEN_MAX):
                 self._broker.forget(name, number)

@@ -22,6 +22,7 @@ from tamis.broker.core.model import (
     StoredMessage,
     Subscription,
     TopicOptions,
+    UnknownName,
 )
 from tamis.broker.core.queue import BrokerError, Delivery, Lease
 from tamis.broker.payloads import Payloads
@@ -315,6 +316,14 @@ class Service:
         """What a function reads of the store, over a connection of its own."""
         return await asyncio.to_thread(self._runner.read, function)
 
+    async def delete_topic(self, topic: str) -> None:
+        """Delete a topic, with all that it has.
+
+        Raises:
+            UnknownName: there is none.
+        """
+        await self.ask(lambda _: self._runner.delete(topic))
+
     async def write(self, function: Callable[[Store], None]) -> None:
         """Change what is not part of transactions, such as tokens."""
         await self.ask(lambda _: self._runner.write(function))
@@ -335,8 +344,15 @@ class Service:
         return url
 
     def options(self, topic: str) -> TopicOptions:
-        """How a topic is kept."""
-        return self._runner.options[topic]
+        """How a topic is kept.
+
+        Raises:
+            UnknownName: there is none.
+        """
+        found = self._runner.options.get(topic)
+        if found is None:
+            raise UnknownName(f"there is no topic {topic.partition('/')[2]!r}")
+        return found
 
     def tokens(self) -> list[Token]:
         """The tokens at the start."""

@@ -100,6 +100,10 @@ def test_any_process_answers_for_any_topic(started: Callable[[], BrokerProcess])
     for each in (one, two):
         answer = each.http.post(f"{topics[0]}/messages", content=large, headers=XML)
         assert checked(answer, 202)["matches"] == 2
+    assert two.http.delete(topics[0]).status_code == 204
+    assert [each["name"] for each in one.http.get("/v1/topics").json()] == ["others"]
+    until(lambda: bool(two.new_topic("orders")))
+    assert one.publish(topics[0], ORDER) == {"number": 1, "version": 0, "matches": 0}
     for each in (one, two):
         each.stop()
 

@@ -246,3 +246,33 @@ def test_explain(broker: BrokerProcess) -> None:
     assert found["matches"] is False
     assert "total" in found["text"]
     assert checked(broker.http.post("/v1/explain", json={"expression": EXPRESSION}), 200)
+
+
+# -- topics that are deleted -----------------------------------------------------------------------
+
+
+def test_a_topic_is_deleted_with_all_that_it_has(broker: BrokerProcess, topic: str) -> None:
+    name = topic.rpartition("/")[2]
+    broker.subscribe(topic, "a", "//order")
+    assert broker.publish(topic, "<order/>", idempotency_key="k")["number"] == 1
+    broker.publish(topic, "<order/>")
+    with broker.tamis() as client:
+        client.delete_topic(name)
+    for path in ("", "/subscriptions", "/subscriptions/a", "/messages/1"):
+        assert checked(broker.http.get(f"{topic}{path}"), 404)["code"] == "broker-unknown"
+    checked(broker.http.delete(topic), 404)
+    assert name not in [each["name"] for each in broker.http.get("/v1/topics").json()]
+    broker.new_topic(name)
+    assert checked(broker.http.get(f"{topic}/subscriptions"), 200)["items"] == []
+    body = {"number": 1, "version": 0, "matches": 0}
+    assert broker.publish(topic, "<order/>", idempotency_key="k") == body
+    assert broker.publish(topic, "<order/>", idempotency_key="k") == {"number": 1, "repeated": True}
+
+
+def test_consumers_of_a_topic_that_is_deleted(broker: BrokerProcess, topic: str) -> None:
+    broker.subscribe(topic, "a", "//order")
+    with broker.http.stream("GET", f"{topic}/subscriptions/a/events") as events:
+        lines = events.iter_lines()
+        assert next(lines).startswith("retry")
+        assert broker.http.delete(topic).status_code == 204
+        assert [line for line in lines if line.startswith("data")] == []  # it ends

@@ -87,9 +87,14 @@ class Broker:
         self._take_dropped(name)
 
     def drop(self, name: str) -> None:
-        """Leave a topic to another broker, while no transaction is stored, and nothing waits."""
+        """Have a topic no more, while no transaction is stored; what waits for one is refused."""
+        gone = UnknownName(f"there is no topic {name.partition('/')[2]!r} any more")
+        for request, _ in self._published.pop(name, ()):
+            self._replies.append(Reply(request, error=gone))
         found = self._topics.pop(name)
         self._subscriptions[_tenant(name)] -= found.count
+        self._touched.pop(name, None)
+        self._forgotten.pop(name, None)
         for each in (self._changed, self._leased):
             for of in [of for of in each if of[0] == name]:
                 del each[of]

@@ -89,6 +89,12 @@ async def get_topic(broker: Broker, token: Subscriber, topic: models.TopicName) 
     )
 
 
+@router.delete("/topics/{topic}", status_code=204, tags=["topics"])
+async def delete_topic(broker: Broker, token: Admin, topic: models.TopicName) -> None:
+    """Delete a topic, with its messages and subscriptions."""
+    await broker.delete_topic(f"{token.tenant}/{topic}")
+
+
 # -- subscriptions ---------------------------------------------------------------------------------
 
 _SUBSCRIPTIONS = "/topics/{topic}/subscriptions"

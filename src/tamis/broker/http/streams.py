@@ -79,12 +79,14 @@ class Streams:
             async with self._watched(topic, id, receive) as (watch, gone):
                 head = {"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS}
                 await send(head)
-                with suppress(OSError):
+                # The client connects again, and is told what is the matter.
+                with suppress(OSError, TamisError):
                     authorization = headers["authorization"]
                     await self._send_events(topic, id, authorization, watch, gone, send)
+                with suppress(Exception):
+                    await send({"type": "http.response.body", "body": b""})
         except TamisError as error:
-            with suppress(Exception):  # the answer may have begun
-                await refuse(send, error)
+            await refuse(send, error)
 
     async def _send_events(
         self, topic: str, id: str, authorization: str,
@@ -118,8 +120,6 @@ class Streams:
                 await self._service.release(topic, id, taken.lease.token)
             else:
                 await self._service.acknowledge(topic, id, taken.lease.token, numbers)
-        with suppress(Exception):
-            await send({"type": "http.response.body", "body": b""})
 
     async def _take(self, topic: str, id: str, most: int, watch: Watch) -> Taken:
         """What there is now; else the watch receives when there may be something."""

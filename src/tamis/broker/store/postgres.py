@@ -22,7 +22,7 @@ from typing import Any
 from uuid import uuid4
 
 from tamis.broker.core.model import TopicOptions, Transaction
-from tamis.broker.store.queries import MIGRATIONS, Queries
+from tamis.broker.store.queries import KEPT, MIGRATIONS, Queries
 from tamis.broker.store.writing import Store
 from tamis.core.errors import MissingExtra, StoreError
 
@@ -58,7 +58,7 @@ _OWNERS = """
 _ACQUIRE = """
     WITH free AS (
         SELECT topic, name, owners.process FROM owners JOIN topics USING (topic)
-        WHERE (?::text[] IS NULL OR name = ANY (?)) AND (
+        WHERE substr(name, 1, 1) <> '/' AND (?::text[] IS NULL OR name = ANY (?)) AND (
             owners.process = ? AND owners.epoch < ? OR owners.process <> ? AND NOT EXISTS (
                 SELECT FROM processes
                 WHERE processes.process = owners.process AND until > clock_timestamp()
@@ -291,6 +291,12 @@ class PostgresStore(_Connection, Store):
             self.process, self.epoch, name,
         )  # fmt: skip
 
+    def delete(self, name: str) -> None:
+        topic = self._topic(name)
+        super().delete(name)
+        self.owned.pop(name, None)
+        self._run("DELETE FROM owners WHERE topic = ?", topic)
+
     # -- who owns topics ---------------------------------------------------------------------------
 
     def acquire(
@@ -311,6 +317,8 @@ class PostgresStore(_Connection, Store):
         )
         me, names = self.process, None if topics is None else list(topics)
         new = dict(self._rows(_ACQUIRE, names, names, me, self.epoch, me, most, me, me))
+        if new:
+            self.forget_topics()
         for name in new:
             self._sizes.pop(self._topic(name), None)
         self.owned |= new
@@ -328,7 +336,7 @@ class PostgresStore(_Connection, Store):
     def own(self) -> set[str]:
         """As many topics as each process is to have, so that all together have all."""
         topics, processes = self._one(
-            "SELECT (SELECT count(*) FROM topics), "
+            f"SELECT (SELECT count(*) FROM topics WHERE {KEPT}), "
             "(SELECT count(*) FROM processes WHERE until > clock_timestamp())"
         )
         share = -(-topics // max(1, processes))

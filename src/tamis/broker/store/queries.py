@@ -23,6 +23,7 @@ from tamis.broker.core.model import (
     StoredTopic,
     Subscription,
     TopicOptions,
+    UnknownName,
     Webhook,
 )
 from tamis.broker.core.queue import Failure, Gap, QueueOptions
@@ -78,6 +79,8 @@ MIGRATIONS = (
     """,
 )
 """The statements that lead from each version of the schema to the next one, as SQLite has them."""
+KEPT = "substr(name, 1, 1) <> '/'"
+"""Of topics: all but those that are deleted, whose rows are deleted by and by."""
 _SUBSCRIPTION = "id, expression, language, options, version, cursor"
 
 
@@ -139,10 +142,17 @@ class Queries(ABC):
     def _one(self, statement: str, *values: object) -> Any:
         return next(self._rows(statement, *values), None)
 
+    def forget_topics(self) -> None:
+        """Look topics up again: one may be deleted, and its name be another one's."""
+        self._topics = {}
+
     def _topic(self, name: str) -> int:
         if name not in self._topics:
             self._topics = dict(self._rows("SELECT name, topic FROM topics"))
-        return self._topics[name]
+        try:
+            return self._topics[name]
+        except KeyError:
+            raise UnknownName(f"there is no topic {name.partition('/')[2]!r}") from None
 
     # -- topics ------------------------------------------------------------------------------------
 
@@ -173,7 +183,7 @@ class Queries(ABC):
 
     def topics(self) -> dict[str, TopicOptions]:
         """All topics."""
-        rows = self._rows("SELECT name, options FROM topics ORDER BY topic")
+        rows = self._rows(f"SELECT name, options FROM topics WHERE {KEPT} ORDER BY topic")
         return {name: TopicOptions(**json.loads(options)) for name, options in rows}
 
     def counts(self, tenant: str) -> list[tuple[str, int, int, int]]:
@@ -350,11 +360,12 @@ class Queries(ABC):
         )  # fmt: skip
         return [Gap(*row) for row in rows]
 
-    def key(self, scope: str, key: str) -> tuple[bytes, int] | None:
+    def key(self, name: str, scope: str, key: str) -> tuple[bytes, int] | None:
         """See ``Catalog.key``."""
         found = self._one(
-            "SELECT fingerprint, message FROM keys WHERE scope = ? AND key = ?", scope, key
-        )
+            "SELECT fingerprint, message FROM keys WHERE scope = ? AND key = ? AND topic = ?",
+            scope, key, self._topic(name),
+        )  # fmt: skip
         return None if found is None else (bytes(found[0]), found[1])
 
     def tokens(self) -> list[Token]:
@@ -379,7 +390,7 @@ class StoreCatalog:
         return self._queries.get(self._topic, number)
 
     def key(self, scope: str, key: str) -> tuple[bytes, int] | None:
-        return self._queries.key(scope, key)
+        return self._queries.key(self._topic, scope, key)
 
     def matched(self, number: int, after: int, last: int) -> list[int]:
         return self._queries.matched(self._topic, number, after, last)

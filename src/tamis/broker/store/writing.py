@@ -12,8 +12,15 @@ import numpy as np
 
 from tamis.broker.core.model import Name, StoredMessage, TopicOptions, Transaction
 from tamis.broker.core.queue import Changes
-from tamis.broker.store.queries import Queries, Token, checksums, options_of, place_of
+from tamis.broker.store.queries import KEPT, Queries, Token, checksums, options_of, place_of
 
+_OF_TOPICS = {
+    "failures": "subscription, message",
+    "gaps": "subscription, part, reason",
+    "removals": "subscription, version",
+    "subscriptions": "subscription",
+}
+"""Tables with rows of topics, and what else is in their keys."""
 GAPS_PART = 100_000
 """One row has all gaps among so many messages: they do not grow without end."""
 
@@ -137,7 +144,12 @@ class Store(Queries):
                 keys.append((*message.key, accepted, topic, number))
         self._sizes[topic] = size
         self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        self._many("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?)", keys)
+        self._many(
+            "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET "
+            "fingerprint = excluded.fingerprint, accepted = excluded.accepted, "
+            "topic = excluded.topic, message = excluded.message",  # it was a deleted topic's
+            keys,
+        )
 
     def _put(self, transaction: Transaction) -> None:
         rows = []
@@ -195,6 +207,41 @@ class Store(Queries):
             self._fence([name])
             self._run("UPDATE topics SET indexed = ? WHERE topic = ?", version, topic)
             self._run("DELETE FROM removals WHERE topic = ? AND version <= ?", topic, version)
+
+    def delete(self, name: str) -> None:
+        """Delete a topic; its rows are left to ``delete_rest``."""
+        topic = self._topic(name)
+        with self._changing():
+            self._fence([name])
+            self._run("UPDATE topics SET name = ? WHERE topic = ?", f"/{topic}", topic)
+        self._sizes.pop(topic, None)
+        self.forget_topics()
+
+    def delete_rest(self, most: int) -> bool:
+        """Delete so many rows of topics that are deleted.
+
+        Returns:
+            Whether there were any.
+        """
+        found = self._one(f"SELECT topic FROM topics WHERE NOT {KEPT} LIMIT 1")
+        if found is None:
+            return False
+        (topic,) = found
+        bounds = place_of(topic, 0), place_of(topic + 1, 0)
+        with self._changing():
+            rows = "SELECT place FROM messages WHERE place > ? AND place < ? ORDER BY place LIMIT ?"
+            is_over = self._one(rows, *bounds, 1) is None
+            self._run(f"DELETE FROM messages WHERE place IN ({rows})", *bounds, most)
+            for table, key in _OF_TOPICS.items():
+                rows = f"SELECT {key} FROM {table} WHERE topic = ? LIMIT ?"
+                is_over = is_over and self._one(rows, topic, 1) is None
+                self._run(
+                    f"DELETE FROM {table} WHERE topic = ? AND ({key}) IN ({rows})",
+                    topic, topic, most,
+                )  # fmt: skip
+            if is_over:
+                self._run("DELETE FROM topics WHERE topic = ?", topic)
+        return True
 
     def expire_keys(self, before: float, most: int) -> bool:
         """Delete so many idempotency keys of messages that were accepted before a time.
