@@ -22,7 +22,7 @@ from typing import Any
 
 import orjson
 
-from benchmarks import broker_rivals, recording
+from benchmarks import broker_retries, broker_rivals, recording
 from benchmarks.broker_load import (
     CONNECTIONS,
     POINTS,
@@ -252,7 +252,7 @@ async def idle_streams() -> dict[str, Any]:
 def main() -> None:
     """Measure all points, or those that are named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.broker")
-    assert broker_rivals.POINTS is POINTS
+    assert broker_rivals.POINTS is broker_retries.POINTS is POINTS
     parser.add_argument("points", nargs="*", metavar="POINT", help=", ".join(POINTS))
     parser.add_argument("--record", type=Path, help="what is known, and is added to")
     given = parser.parse_args()

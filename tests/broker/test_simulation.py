@@ -170,8 +170,8 @@ def tokens_begin_again(patch: Patch) -> None:
 
 @bug
 def keys_are_forgotten(patch: Patch) -> None:
-    patch.setattr(Topic, "enter", lambda *_: None)
-    patch.setattr(Topic, "leave", lambda *_: None)
+    patch.setattr(Topic, "hold_key", lambda *_: None)
+    patch.setattr(Topic, "release_key", lambda *_: None)
 
 
 @bug

@@ -31,7 +31,8 @@ _MOST = 32
 _LEASE_S = 600.0  # longer than all attempts of a lease may take
 _TAKING_MAX, _SENDING_MAX = 64, 32
 """So many subscriptions, and messages, of a tenant are on their way: others have room too."""
-_Name = tuple[str, str]
+_Target = tuple[str, str]
+"""A topic, and the id of one of its subscriptions."""
 
 
 class Dispatcher:
@@ -44,15 +45,15 @@ class Dispatcher:
     def __init__(self, service: Service, sender: WebhookSender, guard: AddressGuard) -> None:
         self._service, self._sender, self._guard = service, sender, guard
         self._breakers = CircuitBreakers()
-        self._tasks: dict[_Name, asyncio.Task[None]] = {}
-        self._again: set[_Name] = set()
-        self._timers: dict[_Name, asyncio.TimerHandle] = {}
+        self._tasks: dict[_Target, asyncio.Task[None]] = {}
+        self._again: set[_Target] = set()
+        self._timers: dict[_Target, asyncio.TimerHandle] = {}
         self._taking = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(_TAKING_MAX))
         self._sending = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(_SENDING_MAX))
         self._is_open = True
         service.on_pushed = self.wake
 
-    def wake(self, names: list[_Name]) -> None:
+    def wake(self, names: list[_Target]) -> None:
         """Send what subscriptions, by topic and id, may have."""
         for name in names if self._is_open else ():
             if name in self._tasks:
@@ -61,7 +62,7 @@ class Dispatcher:
                 task = self._tasks[name] = asyncio.ensure_future(self._run(*name))
                 task.add_done_callback(lambda _, name=name: self._ended(name))  # type: ignore[misc]
 
-    def _ended(self, name: _Name) -> None:
+    def _ended(self, name: _Target) -> None:
         task = self._tasks.pop(name)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("webhook of %s: %s", name, error, exc_info=error)
@@ -116,7 +117,7 @@ class Dispatcher:
         until = self._breakers.open_until((endpoint.host, endpoint.port))
         return until if until is not None and until > self._service.clock() else None
 
-    def _wake_at(self, due: float, name: _Name) -> None:
+    def _wake_at(self, due: float, name: _Target) -> None:
         """Wake a subscription then, and not when it was to be woken before."""
         if (timer := self._timers.pop(name, None)) is not None:
             timer.cancel()

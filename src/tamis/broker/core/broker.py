@@ -146,7 +146,7 @@ class Broker:
         numbers = [found.key_of(message) for _, message in messages]
         for (request, message), number in zip(messages, numbers, strict=True):
             if number is None:
-                found.enter(message)
+                found.hold_key(message)
                 self._published.setdefault(topic, []).append((request, message))
             else:
                 self._replies.append(Reply(request, number))
@@ -345,7 +345,7 @@ class Broker:
         every = topic.index.match([message for _, message in published])
         for (request, message), matched in zip(published, every, strict=True):
             if isinstance(matched, TamisError):
-                topic.leave(message)
+                topic.release_key(message)
                 self._replies.append(Reply(request, error=matched))
                 continue
             topic.last += 1

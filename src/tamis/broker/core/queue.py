@@ -125,7 +125,7 @@ class Changes(NamedTuple):
     gaps: list[Gap]
 
 
-class _Held:
+class _OpenLease:
     """What is left of a lease."""
 
     def __init__(self, until: float, deliveries: Iterable[Delivery]) -> None:
@@ -176,7 +176,7 @@ class DeliveryQueue:
         self._waiting: list[int] = []  # a heap of those without a failure
         self._failures: dict[int, Failure] = {}
         self._again: list[tuple[float, int]] = []  # a heap of the others: see _try_again
-        self._leases: dict[int, _Held] = {}
+        self._leases: dict[int, _OpenLease] = {}
         self._tried: set[int] = set()  # which were on lease, of all that are to be delivered
         self._changed: dict[int, Failure | None] = {}
         self._gaps: list[Gap] = []
@@ -260,7 +260,7 @@ class DeliveryQueue:
             return None
         self._tried.update(each.number for each in deliveries)
         token = self._next_token()
-        self._leases[token] = _Held(now + seconds, deliveries)
+        self._leases[token] = _OpenLease(now + seconds, deliveries)
         return Lease(token, now + seconds, tuple(deliveries))
 
     def due(self) -> float | None:
@@ -344,7 +344,7 @@ class DeliveryQueue:
             del self._leases[token]
         return bool(over)
 
-    def _held(self, token: int) -> _Held:
+    def _held(self, token: int) -> _OpenLease:
         try:
             return self._leases[token]
         except KeyError:
@@ -372,7 +372,7 @@ class DeliveryQueue:
         key = float(failure.number) if self.options.is_ordered else due
         heapq.heappush(self._again, (key, failure.number))
 
-    def _give_back(self, held: _Held) -> None:
+    def _give_back(self, held: _OpenLease) -> None:
         """What is left of a lease waits again; that it was on it is no attempt."""
         for number in held.deliveries:
             if number in self._failures:

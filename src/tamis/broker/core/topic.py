@@ -253,12 +253,12 @@ class Topic:
             raise KeyInFlight(f"the request with the idempotency key {key!r} is being stored")
         return found[1]
 
-    def enter(self, message: Message) -> None:
+    def hold_key(self, message: Message) -> None:
         """Hold the idempotency key of a message until it is stored."""
         if message.key is not None:
             self._keys[message.key.scope, message.key.key] = message.key.fingerprint, 0
 
-    def leave(self, message: Message) -> None:
+    def release_key(self, message: Message) -> None:
         """Release the idempotency key: the message is stored, or refused."""
         if message.key is not None:
             del self._keys[message.key.scope, message.key.key]
@@ -289,7 +289,7 @@ class Topic:
         self.storing = _nothing()
         received = []
         for message in messages:
-            self.leave(message.message)
+            self.release_key(message.message)
             for number in message.matched.subscriptions:
                 self.add(number, message.number)
                 received.append(number)

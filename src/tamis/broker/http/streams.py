@@ -106,7 +106,7 @@ class Streams:
                     self._access.check(authorization, "subscribe")  # it may have been revoked
                     body = b":\n\n"
                 continue
-            taken = await self._take(topic, id, _MOST, watch)
+            taken = await _take(self._service, topic, id, _MOST, watch)
             if taken.lease is None:
                 continue
             numbers = [delivery.number for delivery in taken.lease.deliveries]
@@ -120,20 +120,6 @@ class Streams:
                 await self._service.release(topic, id, taken.lease.token)
             else:
                 await self._service.acknowledge(topic, id, taken.lease.token, numbers)
-
-    async def _take(self, topic: str, id: str, most: int, watch: Watch) -> Taken:
-        """What there is now; else the watch receives when there may be something."""
-        watch.has_messages = False
-        taken = await self._service.try_take(topic, id, most, _LEASE_S)
-        if taken.number != watch.number:
-            if taken.lease is not None:
-                await self._service.release(topic, id, taken.lease.token)
-            raise UnknownName(f"the subscription {id!r} was removed, and made again")
-        if taken.lease is not None:
-            watch.has_messages = True
-        elif taken.due is not None:
-            watch.receive_in(taken.due - self._service.clock())
-        return taken
 
     @asynccontextmanager
     async def _watched(
@@ -158,13 +144,28 @@ class Streams:
             window = min(_number(headers.get("window", "100")), _WINDOW_MAX)
             async with self._service.watch(topic, id) as watch:
                 await send({"type": "websocket.accept"})
-                socket = _Socket(self, topic, id, window, watch, send)
+                socket = _Socket(self._service, self._access, topic, id, window, watch, send)
                 await socket.run(receive, headers["authorization"])
         except TamisError as error:
             with suppress(Exception):
                 reason = str(error).encode()[:120].decode("utf-8", "ignore")
                 code = 4000 + status_of(error)
                 await send({"type": "websocket.close", "code": code, "reason": reason})
+
+
+async def _take(service: Service, topic: str, id: str, most: int, watch: Watch) -> Taken:
+    """What there is now; else the watch receives when there may be something."""
+    watch.has_messages = False
+    taken = await service.try_take(topic, id, most, _LEASE_S)
+    if taken.number != watch.number:
+        if taken.lease is not None:
+            await service.release(topic, id, taken.lease.token)
+        raise UnknownName(f"the subscription {id!r} was removed, and made again")
+    if taken.lease is not None:
+        watch.has_messages = True
+    elif taken.due is not None:
+        watch.receive_in(taken.due - service.clock())
+    return taken
 
 
 class _Socket:
@@ -175,9 +176,10 @@ class _Socket:
     """
 
     def __init__(
-        self, streams: Streams, topic: str, id: str, window: int, watch: Watch, send: Send
-    ) -> None:
-        self._streams, self._service = streams, streams._service
+        self, service: Service, access: Access, topic: str, id: str, window: int, watch: Watch,
+        send: Send,
+    ) -> None:  # fmt: skip
+        self._service, self._access = service, access
         self._topic, self._id, self._window = topic, id, max(1, window)
         self._watch, self._send = watch, send
         self._token, self._is_ordered = 0, True
@@ -202,11 +204,11 @@ class _Socket:
         while not self._service.is_draining:
             if self._left or not self._watch.has_messages:
                 await self._watch.wait()
-                self._streams._access.check(authorization, "subscribe")
+                self._access.check(authorization, "subscribe")
                 if self._left:
                     await self._service.extend(self._topic, self._id, self._token, _LEASE_S)
                 continue
-            taken = await self._streams._take(self._topic, self._id, self._window, self._watch)
+            taken = await _take(self._service, self._topic, self._id, self._window, self._watch)
             if taken.lease is None:
                 continue
             self._token = taken.lease.token

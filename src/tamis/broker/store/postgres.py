@@ -106,7 +106,7 @@ class _Connection(Queries):
         self._connect()
 
     def _connect(self) -> None:
-        with self._told():
+        with self._advising():
             self._connection = psycopg.connect(**self._parameters, autocommit=True)
         try:
             self._check()
@@ -126,13 +126,13 @@ class _Connection(Queries):
                 raise StoreError(f"{message} {values[0]}", self._name)
 
     def _rows(self, statement: str, *values: object) -> Iterator[Any]:
-        with self._told():
+        with self._advising():
             rows = self._connection.execute(_translated(statement), values, binary=True).fetchall()
         yield from rows
 
     def _stream(self, statement: str, *values: object) -> Iterator[Any]:
         with (
-            self._told(),
+            self._advising(),
             self._connection.cursor(
                 f"rows_{next(self._cursors)}", binary=True, withhold=True
             ) as cursor,
@@ -157,7 +157,7 @@ class _Connection(Queries):
         return None if found is None else found[0]
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _advising(self) -> Iterator[None]:
         """Say of an error of PostgreSQL's what to do."""
         try:
             yield
@@ -230,7 +230,7 @@ class PostgresStore(_Connection, Store):
             opened.pop_all()
 
     def _migrate(self) -> None:
-        with self._told(), self._connection.transaction():
+        with self._advising(), self._connection.transaction():
             execute = self._connection.execute
             execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
             if self._one("SELECT to_regclass('schema_version')")[0] is None:
@@ -262,7 +262,7 @@ class PostgresStore(_Connection, Store):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._told(), self._connection.transaction(), self._connection.pipeline():
+        with self._advising(), self._connection.transaction(), self._connection.pipeline():
             yield
 
     def _fence(self, topics: Iterable[str]) -> None:

@@ -39,7 +39,7 @@ class _Connection(Queries):
     def __init__(self, path: Path, connect: Connect) -> None:
         self._path, self._connect = path, connect
         self._topics = {}
-        with self._told():
+        with self._advising():
             self._connection = connect(path)
         try:
             self._configure()
@@ -54,7 +54,7 @@ class _Connection(Queries):
                 pass
 
     def _rows(self, statement: str, *values: object) -> Iterator[Any]:
-        with self._told():
+        with self._advising():
             # Not ``yield from``, which closes the cursor, maybe after the connection.
             for row in self._connection.execute(statement, values):  # noqa: UP028
                 yield row
@@ -67,7 +67,7 @@ class _Connection(Queries):
         self._connection.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _advising(self) -> Iterator[None]:
         """Say of an error of SQLite's what to do."""
         try:
             yield
@@ -206,7 +206,7 @@ class SqliteStore(_Connection, Store):
             raise StoreError(message, str(self._path))
         for number, statements in enumerate(MIGRATIONS[version:], version + 1):
             script = f"BEGIN IMMEDIATE; {statements}; PRAGMA user_version = {number}; COMMIT;"
-            with self._told():
+            with self._advising():
                 self._connection.executescript(script)
 
     def reader(self) -> _Connection:
@@ -233,7 +233,7 @@ class SqliteStore(_Connection, Store):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._told():
+        with self._advising():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
