@@ -108,6 +108,11 @@ class TopicIndex:
         for each in self._sets.values():
             each.flush()
 
+    def warm(self) -> None:
+        """Make what the first change would have to wait for; in any thread."""
+        for each in list(self._sets.values()):
+            _ = 0 in each
+
     # -- subscriptions -----------------------------------------------------------------------------
 
     def __len__(self) -> int:

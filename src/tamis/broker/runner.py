@@ -194,6 +194,8 @@ class Runner:
             epoch=self._store.epoch,
             quotas=self._quotas,
         )
+        for index in self._indexes.values():
+            self._pool.submit(index.warm)
 
     def _open_index(self, name: str) -> TopicIndex:
         with closing(self._store.reader()) as reader:

@@ -323,8 +323,8 @@ async def _serve(
         loop.add_signal_handler(number, ends.set)
     serving = asyncio.ensure_future(server.serve())
     waiting = asyncio.ensure_future(ends.wait())
-    gc.collect()
     gc.freeze()  # to look at all modules again and again holds requests up for 0.1 s
+    gc.enable()
     started(options.url)
 
     async def beat() -> None:

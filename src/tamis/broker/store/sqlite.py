@@ -24,7 +24,7 @@ from tamis.core.errors import StoreError
 log = logging.getLogger("tamis.broker")
 Connect = Callable[[Path], sqlite3.Connection]
 
-_LOG_BYTES = 16 << 20
+_LOG_BYTES = 4 << 20
 """The log is copied when it has grown by so many bytes."""
 
 
