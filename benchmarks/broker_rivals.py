@@ -92,7 +92,7 @@ async def _publish_to_jetstream(sync: str) -> dict[str, Any]:
 
 @point
 async def jetstream_always() -> dict[str, Any]:
-    """NATS JetStream with `sync_interval: always`: 64 publishers of 4 KB, nothing is matched."""
+    """NATS JetStream with `sync_interval: always`: 256 publishers of 4 KB, nothing is matched."""
     return await _publish_to_jetstream("always")
 
 
@@ -104,7 +104,7 @@ async def jetstream_default() -> dict[str, Any]:
 
 @point
 async def closed_loop_0() -> dict[str, Any]:
-    """Ours, to compare with JetStream: 64 publishers of 4 KB beside 10,000 subscriptions."""
+    """Ours, to compare with JetStream: 256 publishers of 4 KB beside 10,000 subscriptions."""
     async with serving() as (served, _):
         await subscribe_many(served, numbered(SUBSCRIPTIONS))
         opened = await asyncio.gather(*(Connection().open(served) for _ in range(CONNECTIONS)))
@@ -125,7 +125,7 @@ async def postgres_lxml() -> dict[str, Any]:
     from lxml import etree  # noqa: PLC0415
 
     paths = [etree.XPath(f"//order[@n = {number}]/item") for number in range(SUBSCRIPTIONS)]
-    with postgres_server() as server:
+    with postgres_server("-c", f"max_connections={CONNECTIONS + 20}") as server:
         url = server.url
         admin = await psycopg.AsyncConnection.connect(url, autocommit=True)
         await admin.execute("CREATE TABLE messages (number BIGSERIAL PRIMARY KEY, body BYTEA)")
