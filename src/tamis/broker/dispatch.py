@@ -18,17 +18,18 @@ import orjson
 
 from tamis.broker.core.broker import Broker
 from tamis.broker.core.model import Subscription
-from tamis.broker.core.queue import BrokerError, Delivery
+from tamis.broker.core.queue import BrokerError, Delivery, Lease
 from tamis.broker.delivery.addresses import AddressGuard, EndpointRefused
 from tamis.broker.delivery.breaker import CircuitBreakers
 from tamis.broker.delivery.signing import envelope
 from tamis.broker.delivery.webhooks import Attempt, Outcome, WebhookSender
 from tamis.broker.service import Service, Taken
+from tamis.core.errors import TamisError
 
 log = logging.getLogger("tamis.broker")
 
 _MOST = 32
-_LEASE_S = 600.0  # longer than all attempts of a lease may take
+_LEASE_S, _LEFT_S = 600.0, 300.0
 _TAKING_MAX, _SENDING_MAX = 64, 32
 """So many subscriptions, and messages, of a tenant are on their way: others have room too."""
 _Target = tuple[str, str]
@@ -132,11 +133,23 @@ class Dispatcher:
     async def _send_all(self, topic: str, taken: Taken) -> None:
         """Send what a lease has, and give back what is not sent."""
         assert taken.lease is not None
-        token, subscription = taken.lease.token, taken.subscription
-        deliveries, until = iter(taken.lease.deliveries), taken.lease.until
+        try:
+            results = await self._send_leased(topic, taken, taken.lease)
+        except TamisError:  # as when the store cannot be read
+            results = ["held"]
+        if "held" in results:
+            await self._service.release(topic, taken.subscription.id, taken.lease.token)
+
+    async def _send_leased(self, topic: str, taken: Taken, lease: Lease) -> list[str]:
+        """Send what a lease has; what became of each message that was tried."""
+        token, subscription = lease.token, taken.subscription
+        deliveries, until = iter(lease.deliveries), lease.until
         results: list[str] = []
         async for made in self._service.deliveries(topic, taken):
-            sends = (self._send(topic, subscription, token, next(deliveries), one) for one in made)
+            sends = (
+                self._send(topic, subscription, Lease(token, until, (next(deliveries),)), one)
+                for one in made
+            )
             if not subscription.options.is_ordered:
                 results += await asyncio.gather(*sends)
                 continue
@@ -149,15 +162,14 @@ class Dispatcher:
             else:
                 continue
             break  # the lease ended
-        if "held" in results:
-            await self._service.release(topic, subscription.id, token)
+        return results
 
     async def _send(
-        self, topic: str, subscription: Subscription, token: int, delivery: Delivery,
-        made: dict[str, Any],
-    ) -> Literal["delivered", "failed", "held"]:  # fmt: skip
-        """Make one attempt, unless the endpoint is to be left alone."""
-        id, service = subscription.id, self._service
+        self, topic: str, subscription: Subscription, lease: Lease, made: dict[str, Any]
+    ) -> Literal["delivered", "failed", "held"]:
+        """Make one attempt, unless the endpoint is to be left alone, or the lease ends soon."""
+        id, service, token = subscription.id, self._service, lease.token
+        (delivery,) = lease.deliveries
         if not service.holds(topic):
             return "held"
         try:
@@ -166,9 +178,10 @@ class Dispatcher:
             outcome = Outcome(False, str(refused))
         else:
             key = endpoint.host, endpoint.port
-            if not self._breakers.admit(key, service.clock()):
-                return "held"
             async with self._sending[_tenant(topic)]:
+                late = service.clock() > lease.until - _LEFT_S
+                if late or not self._breakers.admit(key, service.clock()):
+                    return "held"
                 attempt = self._attempt(topic, subscription, delivery, made)
                 outcome = await self._sender.send(attempt)
             if outcome.is_delivered:
@@ -195,7 +208,9 @@ class Dispatcher:
     ) -> Attempt:
         webhook = subscription.webhook
         assert webhook is not None
-        name = f"{topic}\0{subscription.id}\0{delivery.number}".encode()
+        # A topic that is deleted and made again has the same numbers.
+        parts = topic, subscription.id, str(delivery.number), made.get("accepted", "")
+        name = "\0".join(parts).encode()
         id = f"msg_{hashlib.sha256(name).hexdigest()[:24]}"
         now = self._service.clock()
         content_type = "application/json"

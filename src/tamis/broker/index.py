@@ -26,6 +26,7 @@ from tamis.core.errors import (
     SubscriptionSyntaxError,
     TamisError,
     UnknownSubscription,
+    UsageError,
 )
 from tamis.core.index.durable import DurableSet
 from tamis.events.live import EventMatcher
@@ -237,7 +238,7 @@ def open_index(
             return index
         message = f"it has {len(index):,} subscriptions and not {count:,}"
         index.close()
-    except StoreError as error:
+    except (StoreError, UsageError) as error:  # as of a deleted topic with other namespaces
         message = str(error)
     aside = folder.parents[1] / ".damaged" / f"{folder.parent.name}-{folder.name}"
     log.warning("%s: %s: the index is made again, and the folder is now %s", folder, message, aside)

@@ -124,6 +124,7 @@ class Runner:
         self._indexes: dict[str, TopicIndex] = {}
         self._coming: dict[str, Future[TopicIndex]] = {}  # of topics that are taken over
         self._flushed: dict[str, int] = {}
+        self._epochs: dict[str, int] = {}  # since when topics are owned
         self._is_behind = False  # more messages are to be deleted
 
     def start(self) -> None:
@@ -194,6 +195,8 @@ class Runner:
             epoch=self._store.epoch,
             quotas=self._quotas,
         )
+        self._broker.elsewhere = self.options.keys() - owned.keys()
+        self._epochs = dict(owned)
         for index in self._indexes.values():
             self._pool.submit(index.warm)
 
@@ -301,6 +304,7 @@ class Runner:
 
     def _open_new(self, name: str, options: TopicOptions) -> None:
         self.options[name] = options
+        self._look_topics_up()
         shutil.rmtree(self._folder / name, ignore_errors=True)  # of one that was deleted
         self._indexes[name] = TopicIndex(self._folder / name, options)
 
@@ -311,19 +315,28 @@ class Runner:
         self._look_topics_up()
         self._drop([name])
         del self.options[name]
-        for each in [each for each in self.recent if each[0] == name]:
-            self._recent_bytes -= len(self.recent.pop(each).message.body)
         shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def look_at_topics(self) -> None:
+        """Know the topics that other processes have now; in the thread of the broker."""
+        if math.isfinite(self._store.lease_s):
+            self.options = self._store.topics()
+            self._broker.elsewhere = self.options.keys() - self._broker.topics.keys()
 
     def _drop(self, names: Collection[str]) -> None:
         for name in names:
             self._broker.drop(name)
             self._indexes.pop(name).close()
             self._flushed.pop(name, None)
+            self._epochs.pop(name, None)
+            for each in [each for each in self.recent if each[0] == name]:
+                self._recent_bytes -= len(self.recent.pop(each).message.body)
         if names:
             self._on_left(names)
 
     def _look_topics_up(self) -> None:
+        """Have names looked up again: each may be another topic's now."""
+        self._store.forget_topics()
         with self._reading:
             self._reader.forget_topics()
 
@@ -360,20 +373,27 @@ class Runner:
     def _own(self) -> None:
         """Take topics over, and leave others to other processes; nothing of them waits here."""
         owned, had = self._store.own(), {*self._broker.topics}
-        self._drop(had - owned)
-        self._store.release(had - owned)
-        self.options = self._store.topics()
-        for name in owned - had - self._coming.keys():
+        # Of a topic that was lost, and taken back, nothing that is known is valid.
+        epochs = {name: self._epochs.get(name, self._store.epoch) for name in had}
+        gone = {name for name in had if owned.get(name) != epochs[name]}
+        self._drop(gone)
+        self._store.release(gone - owned.keys())
+        self.look_at_topics()
+        for name in owned.keys() - (had - gone) - self._coming.keys():
+            self._epochs[name] = owned[name]
             self._coming[name] = self._pool.submit(self._open_index, name)
         for name in [name for name, future in self._coming.items() if future.done()]:
             index = self._coming.pop(name).result()
-            if name not in owned:
+            if owned.get(name) != self._epochs.get(name):
                 index.close()
+                self._epochs.pop(name, None)
+                if name not in owned:
+                    self._store.release([name])
                 continue
             self._indexes[name] = index
             self._look_topics_up()
             self._broker.adopt(name, self._store.read(name))
-        self._broker.elsewhere = self.options.keys() - self._broker.topics.keys()
+            self._broker.elsewhere = self.options.keys() - self._broker.topics.keys()
 
     def _maintain(self, now: float) -> None:
         """Delete old messages and keys, and note what the folders of the indexes have."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tamis.broker.core.broker import Broker
 from tamis.broker.core.model import (
+    Elsewhere,
     Message,
     Name,
     Quotas,
@@ -33,12 +34,6 @@ from tamis.core.errors import TamisError
 
 T = TypeVar("T")
 _TOGETHER_BYTES = 4 << 20
-
-
-class Elsewhere(BrokerError):  # noqa: N818 - says what is the matter
-    """Another process has the topic, or none has."""
-
-    code = "broker-elsewhere"
 
 
 class Taken(NamedTuple):
@@ -315,6 +310,19 @@ class Service:
     async def read(self, function: Callable[[Queries], T]) -> T:
         """What a function reads of the store, over a connection of its own."""
         return await asyncio.to_thread(self._runner.read, function)
+
+    async def create_topic(self, topic: str, options: TopicOptions) -> None:
+        """Make a topic.
+
+        Raises:
+            NameTaken: there is one of this name.
+        """
+
+        def command(broker: Broker, request: Any) -> None:
+            self._runner.look_at_topics()
+            broker.create(request, topic, options)
+
+        await self.change(command)
 
     async def delete_topic(self, topic: str) -> None:
         """Delete a topic, with all that it has.

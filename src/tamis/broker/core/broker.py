@@ -17,6 +17,7 @@ from typing import Any
 
 from tamis.broker.core.model import (
     Catalog,
+    Elsewhere,
     Index,
     Matched,
     Message,
@@ -115,10 +116,13 @@ class Broker:
 
         Raises:
             UnknownName: there is none.
+            Elsewhere: another broker has it.
         """
         try:
             return self._topics[name]
         except KeyError:
+            if name in self.elsewhere:
+                raise Elsewhere("another process has the topic now: try again") from None
             raise UnknownName(f"there is no topic {name.partition('/')[2]!r}") from None
 
     def create(self, request: Any, name: str, options: TopicOptions) -> None:
@@ -244,7 +248,7 @@ class Broker:
         reason: str, now: float, wait_s: float = 0.0,
     ) -> None:  # fmt: skip
         """An attempt failed: see ``DeliveryQueue.fail``."""
-        name = self._name(topic, subscription)
+        name, reason = self._name(topic, subscription), reason.replace("\0", "\ufffd")
         self._queue_of(name).fail(token, number, reason, now, wait_s)
         self._change(name, request)
 

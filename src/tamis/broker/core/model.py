@@ -12,6 +12,12 @@ Language = Literal["xpath", "flwr", "events"]
 Payload = Literal["ids", "document", "nodes", "message"]
 
 
+class Elsewhere(BrokerError):  # noqa: N818 - says what is the matter
+    """Another process has the topic, or none has."""
+
+    code = "broker-elsewhere"
+
+
 class UnknownName(BrokerError):  # noqa: N818 - says what is unknown
     """There is no such topic, subscription or message."""
 

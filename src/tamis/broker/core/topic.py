@@ -101,7 +101,7 @@ class Topic:
         for each in (self.pending, self.storing):
             if id in each.numbers:
                 return each.numbers[id]
-        number = self.catalog.find(id)
+        number = None if "\0" in id else self.catalog.find(id)  # PostgreSQL has no such text
         if number is None or number in self.pending.removed or number in self.storing.removed:
             raise UnknownName(f"topic {self.title!r} has no subscription {id!r}")
         return number

@@ -20,6 +20,7 @@ import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
+from granian.constants import HTTPModes
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from starlette.exceptions import HTTPException
@@ -156,6 +157,7 @@ def _rest(service: Service, access: Access, guard: AddressGuard) -> FastAPI:
         description="Documents and events in, matches and messages out.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,  # what generated clients call it
     )
     rest.openapi = partial(described.openapi, rest)  # type: ignore[method-assign]
@@ -313,7 +315,7 @@ async def _serve(
     app: Any, service: Service, options: ServeOptions, started: Callable[[str], None]
 ) -> None:
     server = Server(
-        app, options.host, options.port, interface="asginl",  # type: ignore[arg-type]
+        app, options.host, options.port, interface="asginl", http=HTTPModes.http1,  # type: ignore[arg-type]
         backlog=4_096, backpressure=_CONNECTIONS_MAX, log_enabled=False,
         http1_settings=HTTP1Settings(max_buffer_size=max(8_192, _HEADERS_BYTES_MAX * 8)),
     )  # fmt: skip

@@ -15,12 +15,13 @@ from urllib.parse import quote, unquote
 
 import aiohttp
 
+from tamis.broker.core.model import Elsewhere
 from tamis.broker.http.access import Access, Unauthorized
 from tamis.broker.http.consumers import wait_until_gone
 from tamis.broker.http.ingest import Receive, Scope, Send, authorization_of, headers_in, refuse
 from tamis.broker.http.problems import status_of
-from tamis.broker.service import Elsewhere, Service
-from tamis.core.errors import TamisError
+from tamis.broker.service import Service
+from tamis.core.errors import StoreError, TamisError
 
 _TOPIC = re.compile(r"/v1/topics/([^/]+)(?:/.*)?")
 _MARK = "tamis-forwarded"
@@ -30,6 +31,7 @@ _PER_CONNECTION = {
     "transfer-encoding", "upgrade", "host",
 }  # fmt: skip
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=2.0)
+_RESTARTED = 1012
 _WENT = "the process that has the topic does not answer: try again"
 
 
@@ -95,8 +97,11 @@ class Forwarding:
         task = asyncio.ensure_future(exchange)
         try:
             while not (await asyncio.wait({task}, timeout=_KNOWN_S))[0]:
-                if await self._owner(topic) != url:
-                    raise Elsewhere(_WENT)
+                if self._service.is_draining:
+                    raise Elsewhere("this process ends: connect again")
+                with suppress(StoreError):  # nobody knows: it is as before
+                    if await self._owner(topic) != url:
+                        raise Elsewhere(_WENT)
             task.result()
         except (aiohttp.ClientError, TimeoutError):
             self._owners.pop(topic, None)
@@ -129,13 +134,21 @@ class Forwarding:
         headers = {name: value for name, value in passed.items() if name[:4] != "sec-"}
         await receive()  # websocket.connect
         try:
-            async with self._session.ws_connect(_target(url, scope), headers=headers) as socket:
+            async with self._session.ws_connect(
+                _target(url, scope), headers=headers, max_msg_size=0
+            ) as socket:
                 await send({"type": "websocket.accept"})
                 ups = asyncio.ensure_future(_send_up(receive, socket))
-                async for message in socket:
-                    await send({"type": "websocket.send", "text": message.data})
-                ups.cancel()
-                await send({"type": "websocket.close", "code": socket.close_code or 1011})
+                try:
+                    async for message in socket:
+                        if message.type is not aiohttp.WSMsgType.TEXT:
+                            break
+                        await send({"type": "websocket.send", "text": message.data})
+                finally:
+                    ups.cancel()
+                code = socket.close_code or _RESTARTED
+                code = _RESTARTED if code == aiohttp.WSCloseCode.ABNORMAL_CLOSURE else code
+                await send({"type": "websocket.close", "code": code})
         except aiohttp.WSServerHandshakeError as error:
             await send({"type": "websocket.close", "code": 4000 + error.status})
 

@@ -375,8 +375,8 @@ def _part_headers(lines: bytes) -> tuple[str, str]:
 def _keyed(
     messages: Sequence[Message], key: str, scope: str, headers: dict[str, str], body: bytes
 ) -> list[Message]:
-    if len(key) > _KEY_MAX:
-        raise BadRequest(f"an idempotency key has at most {_KEY_MAX} characters")
+    if len(key) > _KEY_MAX or not key.isascii():
+        raise BadRequest(f"an idempotency key has at most {_KEY_MAX} characters, all ASCII")
     told = [headers.get("content-type", ""), headers.get("x-message-id", "")]
     told += sorted(f"{name}: {value}" for name, value in headers.items() if name[:3] == "ce-")
     hashed = hashlib.sha256("\0".join([*told, ""]).encode() + body).digest()

@@ -67,7 +67,7 @@ async def create_topic(broker: Broker, token: Admin, new: models.NewTopic) -> mo
     """Make a topic."""
     name = f"{token.tenant}/{new.name}"
     declared_namespaces(new.namespaces)  # or no message of the topic could be matched
-    await broker.change(lambda core, request: core.create(request, name, new.options()))
+    await broker.create_topic(name, new.options())
     return models.Topic(name=new.name, subscriptions=0, messages=0, version=0)
 
 

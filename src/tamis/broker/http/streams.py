@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, unquote
 import orjson
 
 from tamis.broker.core.model import UnknownName
+from tamis.broker.core.queue import StaleLease
 from tamis.broker.http.access import Access
 from tamis.broker.http.consumers import wait_until_gone
 from tamis.broker.http.ingest import (
@@ -206,7 +207,8 @@ class _Socket:
                 await self._watch.wait()
                 self._access.check(authorization, "subscribe")
                 if self._left:
-                    await self._service.extend(self._topic, self._id, self._token, _LEASE_S)
+                    with suppress(StaleLease):  # the last of it is acknowledged just now
+                        await self._service.extend(self._topic, self._id, self._token, _LEASE_S)
                 continue
             taken = await _take(self._service, self._topic, self._id, self._window, self._watch)
             if taken.lease is None:

@@ -8,6 +8,7 @@ and ``OTEL_EXPORTER_OTLP_ENDPOINT`` in the environment, the broker adds spans of
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from opentelemetry import propagate, trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -17,6 +18,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from tamis.broker.delivery.webhooks import Attempt, Outcome, WebhookSender
+from tamis.broker.http.ingest import authorization_of
 
 _HEADER = "traceparent"
 
@@ -42,12 +44,23 @@ class Traces:
                 scope = {**scope, "headers": headers}
             await app(scope, receive, send)
 
-        return OpenTelemetryMiddleware(
+        spans = OpenTelemetryMiddleware(
             traced,
             excluded_urls="healthz,readyz,metrics",
             tracer_provider=self._provider,
             exclude_spans=["receive", "send"],
         )
+
+        async def without_tokens(scope: Any, receive: Any, send: Any) -> None:
+            if b"token=" in scope.get("query_string", b""):  # a span has the URL
+                authorization = (authorization_of(scope) or "").encode("latin-1")
+                pairs = parse_qsl(scope["query_string"].decode("latin-1"))
+                query = urlencode([pair for pair in pairs if pair[0] != "token"]).encode()
+                headers = [*scope["headers"], (b"authorization", authorization)]
+                scope = {**scope, "query_string": query, "headers": headers}
+            await spans(scope, receive, send)
+
+        return without_tokens
 
     def sender(self, sender: WebhookSender) -> None:
         """Have each attempt of a sender be a span of its message's trace."""

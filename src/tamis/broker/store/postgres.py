@@ -172,7 +172,14 @@ class _Reader(_Connection):
 
     def _rows(self, statement: str, *values: object) -> Iterator[Any]:
         self._reopen()
-        yield from super()._rows(statement, *values)
+        try:
+            rows = [*super()._rows(statement, *values)]
+        except StoreError:  # only then it is known that the connection was lost
+            if not self._connection.closed:
+                raise
+            self._reopen()
+            rows = [*super()._rows(statement, *values)]
+        yield from rows
 
     def _stream(self, statement: str, *values: object) -> Iterator[Any]:
         self._reopen()
@@ -292,9 +299,10 @@ class PostgresStore(_Connection, Store):
         )  # fmt: skip
 
     def delete(self, name: str) -> None:
-        topic = self._topic(name)
         super().delete(name)
         self.owned.pop(name, None)
+
+    def _disown(self, topic: int) -> None:
         self._run("DELETE FROM owners WHERE topic = ?", topic)
 
     # -- who owns topics ---------------------------------------------------------------------------
@@ -333,7 +341,7 @@ class PostgresStore(_Connection, Store):
         ):
             pass
 
-    def own(self) -> set[str]:
+    def own(self) -> dict[str, int]:
         """As many topics as each process is to have, so that all together have all."""
         topics, processes = self._one(
             f"SELECT (SELECT count(*) FROM topics WHERE {KEPT}), "
@@ -342,7 +350,12 @@ class PostgresStore(_Connection, Store):
         share = -(-topics // max(1, processes))
         if len(self.owned) < share:
             self.acquire(most=share - len(self.owned))
-        return {*sorted(self.owned)[:share]}
+        for _ in self._rows(  # what an earlier connection owned, and this one has no room for
+            "UPDATE owners SET process = '' WHERE process = ? AND epoch < ? RETURNING topic",
+            self.process, self.epoch,
+        ):  # fmt: skip
+            pass
+        return {name: self.owned[name] for name in sorted(self.owned)[:share]}
 
     def renew(self) -> set[str]:
         with self._lock:
@@ -351,7 +364,7 @@ class PostgresStore(_Connection, Store):
             own = dict(self._renewing._rows(_RENEW, *me))
             for name, epoch in known.items():
                 if own.get(name) != epoch and self.owned.get(name) == epoch:
-                    del self.owned[name]
+                    self.owned.pop(name, None)
             self._leased_until = now + self.lease_s
             return {*self.owned}
 

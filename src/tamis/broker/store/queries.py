@@ -33,8 +33,8 @@ NUMBER_BITS = 40
 _FORGOTTEN_BYTES_MAX = 64 << 20
 MIGRATIONS = (
     """
-    CREATE TABLE process (epoch INTEGER NOT NULL);
-    INSERT INTO process VALUES (0);
+    CREATE TABLE process (epoch INTEGER NOT NULL, last_topic INTEGER NOT NULL);
+    INSERT INTO process VALUES (0, 0);
     CREATE TABLE topics (
         topic INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, options TEXT NOT NULL,
         last INTEGER NOT NULL DEFAULT 0, last_subscription INTEGER NOT NULL DEFAULT 0,

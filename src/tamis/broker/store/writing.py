@@ -49,9 +49,9 @@ class Store(Queries):
 
     # -- who owns topics ---------------------------------------------------------------------------
 
-    def own(self) -> set[str]:
-        """The topics that this process is to own; those that nobody owned it owns from now on."""
-        return {*self.topics()}
+    def own(self) -> dict[str, int]:
+        """The topics that this process is to own, and the epochs since when it does."""
+        return dict.fromkeys(self.topics(), self.epoch)
 
     def holds(self, topic: str) -> bool:
         """Whether nobody else can own a topic now; in any thread."""
@@ -120,9 +120,9 @@ class Store(Queries):
             )
 
     def _create(self, name: str, options: TopicOptions) -> None:
+        self._run("UPDATE process SET last_topic = last_topic + 1")  # none is ever used again
         self._run(
-            "INSERT INTO topics (topic, name, options) "
-            "SELECT coalesce(max(topic), 0) + 1, ?, ? FROM topics",
+            "INSERT INTO topics (topic, name, options) SELECT last_topic, ?, ? FROM process",
             name, json.dumps(options._asdict()),
         )  # fmt: skip
 
@@ -214,8 +214,12 @@ class Store(Queries):
         with self._changing():
             self._fence([name])
             self._run("UPDATE topics SET name = ? WHERE topic = ?", f"/{topic}", topic)
+            self._disown(topic)
         self._sizes.pop(topic, None)
         self.forget_topics()
+
+    def _disown(self, topic: int) -> None:
+        """A topic that is deleted has no owner any more."""
 
     def delete_rest(self, most: int) -> bool:
         """Delete so many rows of topics that are deleted.
