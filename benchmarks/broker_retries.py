@@ -91,7 +91,7 @@ def _resident_mb() -> float:
 
 @point
 async def retries() -> dict[str, Any]:
-    """A simulated day of retries: 20 subscriptions, a message every four seconds, half of them fail."""
+    """A simulated day of retries: 20 subscriptions, 21,600 messages, half of which fail."""
     hours = []
     with tempfile.TemporaryDirectory(prefix="tamis-broker-") as folder:
         day = Day(Path(folder))
