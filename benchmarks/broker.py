@@ -70,14 +70,20 @@ async def _publish(matches: int, rates: tuple[int, ...], consumers: int) -> dict
         bodies = orders(range(SUBSCRIPTIONS, 2 * SUBSCRIPTIONS), 4_096)
         requests = posts(served, TOPIC, bodies)
         await at_rate(served, rates[0], 2.0, requests, CONNECTIONS)
-        clients.received = 0
-        runs = await _rising(served, rates, requests)
-        published = sum(sum(run.statuses.values()) for run in runs)
-        await asyncio.sleep(1.0)
-        got = clients.received
+        runs, good = [], None
+        for rate in rates:
+            await asyncio.sleep(5.0)  # consumers have everything
+            clients.received = 0
+            run = await at_rate(served, rate, SECONDS, requests, CONNECTIONS)
+            await asyncio.sleep(1.0)
+            due = consumers * sum(run.statuses.values())
+            runs.append(shown(run) | {"to_deliver": due, "delivered": clients.received})
+            print(f"  {rate}/s:", runs[-1], flush=True)
+            if not run.is_kept_up or clients.received < due:
+                break
+            good = runs[-1]
         await clients.close()
-    found = _summary(runs, 1_000.0)
-    return found | {"consumers": consumers, "delivered": got, "published": published}
+    return {"best": good, "runs": runs, "consumers": consumers}
 
 
 async def _rising(

@@ -189,13 +189,7 @@ class Dispatcher:
             else:
                 self._breakers.failed(key, service.clock())
         if outcome.is_delivered or "deleted" in made:
-            # The next message, or lease, does not wait until this is stored.
-            service.counts.acknowledged += 1
-            numbers = [delivery.number]
-            done = service.submit(
-                lambda core, request: core.acknowledge(request, topic, id, token, numbers)
-            )
-            done.add_done_callback(lambda future: future.exception())
+            service.acknowledge_soon(topic, id, token, [delivery.number])
             return "delivered"
         wait_s = outcome.retry_after_s or 0.0
         await service.fail(topic, id, token, delivery.number, outcome.reason, wait_s)

@@ -225,6 +225,16 @@ class Service:
         )
         self.counts.acknowledged += len(numbers)
 
+    def acknowledge_soon(
+        self, topic: str, subscription: str, token: int, numbers: Sequence[int]
+    ) -> None:
+        """Messages of a lease were delivered; what comes next does not wait until it is stored."""
+        self.counts.acknowledged += len(numbers)
+        done = self.submit(
+            lambda core, request: core.acknowledge(request, topic, subscription, token, numbers)
+        )
+        done.add_done_callback(lambda future: future.exception())
+
     async def fail(
         self, topic: str, subscription: str, token: int, number: int, reason: str,
         wait_s: float = 0.0,

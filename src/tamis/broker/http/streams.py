@@ -120,7 +120,7 @@ class Streams:
             if gone.done():
                 await self._service.release(topic, id, taken.lease.token)
             else:
-                await self._service.acknowledge(topic, id, taken.lease.token, numbers)
+                self._service.acknowledge_soon(topic, id, taken.lease.token, numbers)
 
     @asynccontextmanager
     async def _watched(
