@@ -337,8 +337,7 @@ class Runner:
     def _look_topics_up(self) -> None:
         """Have names looked up again: each may be another topic's now."""
         self._store.forget_topics()
-        with self._reading:
-            self._reader.forget_topics()
+        self._reader.forget_topics()
 
     def replied(self, reply: Reply, answers: list[Answer]) -> None:
         """Have the reply of a part of a request."""
