@@ -36,20 +36,19 @@ async def lease(
     found: dict[str, Any] = {"token": None, "until": None}
     if taken.lease is not None:
         found = {"token": taken.lease.token, "until": rfc3339(taken.lease.until)}
-    parts = _lease_body(found, broker.deliveries(name, taken))
-    if taken.lease is not None and len(taken.lease.deliveries) > 1:
-        return StreamingResponse(parts, media_type="application/json")  # it may be large
-    return Response(b"".join([part async for part in parts]), media_type="application/json")
+    groups = broker.deliveries(name, taken)
+    messages: list[dict[str, Any]] = await anext(groups, [])
+    if taken.lease is None or len(messages) == len(taken.lease.deliveries):
+        return Response(orjson.dumps(found | {"messages": messages}), media_type="application/json")
 
+    async def parts() -> AsyncIterator[bytes]:
+        """The rest as it is read: it may be large."""
+        yield orjson.dumps(found | {"messages": messages})[:-2]
+        async for group in groups:
+            yield b"," + orjson.dumps(group)[1:-1]
+        yield b"]}"
 
-async def _lease_body(
-    found: dict[str, Any], groups: AsyncIterator[list[dict[str, Any]]]
-) -> AsyncIterator[bytes]:
-    before = orjson.dumps(found)[:-1] + b',"messages":['
-    async for group in groups:
-        yield before + orjson.dumps(group)[1:-1]
-        before = b","
-    yield (before if before != b"," else b"") + b"]}"
+    return StreamingResponse(parts(), media_type="application/json")
 
 
 async def _unless_gone(request: Request, taking: Coroutine[Any, Any, Taken]) -> Taken:
