@@ -17,7 +17,7 @@ from typing import Any, Literal
 import orjson
 
 from tamis.broker.core.broker import Broker
-from tamis.broker.core.model import Subscription
+from tamis.broker.core.model import Subscription, tenant_of
 from tamis.broker.core.queue import BrokerError, Delivery, Lease
 from tamis.broker.delivery.addresses import AddressGuard, EndpointRefused
 from tamis.broker.delivery.breaker import CircuitBreakers
@@ -84,7 +84,7 @@ class Dispatcher:
     async def _run(self, topic: str, id: str) -> None:
         with suppress(BrokerError):  # the subscription was removed, or the broker stops
             while self._is_open:
-                async with self._taking[_tenant(topic)]:
+                async with self._taking[tenant_of(topic)]:
                     self._again.discard((topic, id))
                     if (due := await self._held_until(topic, id)) is not None:
                         self._wake_at(due, (topic, id))
@@ -178,7 +178,7 @@ class Dispatcher:
             outcome = Outcome(False, str(refused))
         else:
             key = endpoint.host, endpoint.port
-            async with self._sending[_tenant(topic)]:
+            async with self._sending[tenant_of(topic)]:
                 late = service.clock() > lease.until - _LEFT_S
                 if late or not self._breakers.admit(key, service.clock()):
                     return "held"
@@ -229,7 +229,3 @@ def _remove_webhook(core: Broker, topic: str, gone: Subscription) -> None:
     if present.webhook is not None and present.webhook.url == url:
         log.warning("%s, subscription %s: its webhook is gone, and is removed", topic, gone.id)
         core.replace(None, topic, present._replace(webhook=None), found.version)
-
-
-def _tenant(topic: str) -> str:
-    return topic.partition("/")[0]

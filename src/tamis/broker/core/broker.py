@@ -33,6 +33,7 @@ from tamis.broker.core.model import (
     Transaction,
     UnknownName,
     VersionConflict,
+    tenant_of,
 )
 from tamis.broker.core.queue import Changes, DeliveryQueue, Failure, Lease
 from tamis.broker.core.topic import Sources, Topic
@@ -83,7 +84,7 @@ class Broker:
     def adopt(self, name: str, stored: StoredTopic) -> None:
         """Have a topic that another broker had."""
         found = self._topics[name] = self._open(name, stored)
-        self._subscriptions[_tenant(name)] += stored.subscriptions
+        self._subscriptions[tenant_of(name)] += stored.subscriptions
         self._ready += [(name, number) for number in found.queues]
         self._take_dropped(name)
 
@@ -93,7 +94,7 @@ class Broker:
         for request, _ in self._published.pop(name, ()):
             self._replies.append(Reply(request, error=gone))
         found = self._topics.pop(name)
-        self._subscriptions[_tenant(name)] -= found.count
+        self._subscriptions[tenant_of(name)] -= found.count
         self._touched.pop(name, None)
         self._forgotten.pop(name, None)
         for each in (self._changed, self._leased):
@@ -131,7 +132,7 @@ class Broker:
         known = {*self._topics, *self._created, *storing, *self.elsewhere}
         if name in known:
             raise NameTaken(f"there is a topic {name.partition('/')[2]!r}")
-        topics = sum(_tenant(each) == _tenant(name) for each in known)
+        topics = sum(tenant_of(each) == tenant_of(name) for each in known)
         if topics >= self._quotas.topics_max:
             raise OverQuota(f"the tenant has {topics:,} topics: no more")
         self._created[name] = options
@@ -158,11 +159,11 @@ class Broker:
     def subscribe(self, request: Any, topic: str, subscription: Subscription) -> None:
         """Add a subscription, for all messages that are accepted after the answer."""
         found = self.topic(topic)
-        if self._subscriptions[_tenant(topic)] >= self._quotas.subscriptions_max:
+        if self._subscriptions[tenant_of(topic)] >= self._quotas.subscriptions_max:
             most = self._quotas.subscriptions_max
             raise OverQuota(f"the tenant has {most:,} subscriptions: no more")
         number = found.subscribe(subscription)
-        self._subscriptions[_tenant(topic)] += 1
+        self._subscriptions[tenant_of(topic)] += 1
         self._touched[topic] = None
         self._replies.append(Reply(request, number, found.version))
 
@@ -183,7 +184,7 @@ class Broker:
         name = self._name(topic, subscription)
         found = self._expect(name, version)
         found.remove(name[1])
-        self._subscriptions[_tenant(topic)] -= 1
+        self._subscriptions[tenant_of(topic)] -= 1
         self._ready.append(name)  # who waits for it learns that it is gone
         self._touched[topic] = None
         self._replies.append(Reply(request, name[1], found.version))
@@ -371,7 +372,3 @@ class Broker:
         for name, number in transaction.changes:
             self._topics[name].drop_empty(number)
         return transaction.replies
-
-
-def _tenant(topic: str) -> str:
-    return topic.partition("/")[0]

@@ -216,6 +216,11 @@ Name = tuple[str, int]
 """A topic, and the number of one of its subscriptions."""
 
 
+def tenant_of(topic: str) -> str:
+    """The tenant of a topic, which is named ``TENANT/TOPIC``."""
+    return topic.partition("/")[0]
+
+
 class Counters(NamedTuple):
     """The numbers of a topic: see ``StoredTopic``."""
 

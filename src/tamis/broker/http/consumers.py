@@ -67,6 +67,18 @@ async def _unless_gone(request: Request, taking: Coroutine[Any, Any, Taken]) -> 
         gone.cancel()
 
 
+async def until_first_ends(*coroutines: Coroutine[Any, Any, None]) -> None:
+    """Run coroutines together, and end all when the first one has ended; its error is raised."""
+    tasks = {asyncio.ensure_future(each) for each in coroutines}
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
 async def wait_until_gone(receive: Receive) -> None:
     """Wait for the end of a connection, whose request is read."""
     while (await receive())["type"] != "http.disconnect":

@@ -17,7 +17,7 @@ import aiohttp
 
 from tamis.broker.core.model import Elsewhere
 from tamis.broker.http.access import Access, Unauthorized
-from tamis.broker.http.consumers import wait_until_gone
+from tamis.broker.http.consumers import until_first_ends, wait_until_gone
 from tamis.broker.http.ingest import Receive, Scope, Send, authorization_of, headers_in, refuse
 from tamis.broker.http.problems import status_of
 from tamis.broker.service import Service
@@ -185,14 +185,7 @@ async def _pass_on(response: aiohttp.ClientResponse, receive: Receive, send: Sen
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
-    tasks = {asyncio.ensure_future(read()), asyncio.ensure_future(wait_until_gone(receive))}
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
+    await until_first_ends(read(), wait_until_gone(receive))
 
 
 async def _send_up(receive: Receive, socket: aiohttp.ClientWebSocketResponse) -> None:

@@ -18,7 +18,7 @@ import orjson
 from tamis.broker.core.model import UnknownName
 from tamis.broker.core.queue import StaleLease
 from tamis.broker.http.access import Access
-from tamis.broker.http.consumers import wait_until_gone
+from tamis.broker.http.consumers import until_first_ends, wait_until_gone
 from tamis.broker.http.ingest import (
     BadRequest,
     Receive,
@@ -188,16 +188,9 @@ class _Socket:
 
     async def run(self, receive: Receive, authorization: str) -> None:
         """Send and receive until the client goes, or its token is revoked."""
-        sending = asyncio.ensure_future(self._send_messages(authorization))
-        receiving = asyncio.ensure_future(self._receive(receive))
-        tasks = {sending, receiving}
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await until_first_ends(self._send_messages(authorization), self._receive(receive))
         finally:
-            for task in tasks:
-                task.cancel()
             if self._left:
                 await self._service.release(self._topic, self._id, self._token)
 
