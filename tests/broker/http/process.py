@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from socketserver import BaseServer
@@ -148,3 +148,11 @@ def serving(server: BaseServer) -> Iterator[None]:
     finally:
         server.shutdown()
         thread.join()
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
+    until = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.02)
+    return found

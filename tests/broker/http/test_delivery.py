@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,7 +16,7 @@ from standardwebhooks import Webhook
 from websockets.sync.client import ClientConnection, connect
 
 from tamis.broker.client import BrokerUnreachable
-from tests.broker.http.process import XML, BrokerProcess, checked, serving
+from tests.broker.http.process import XML, BrokerProcess, checked, eventually, serving
 
 ORDER = "<order><total>250</total><item>é</item></order>"
 QUICK = {"delay_s": 0.01, "delay_max_s": 0.01}
@@ -28,14 +28,6 @@ def numbers(messages: list[dict[str, Any]]) -> list[int]:
 
 def say(broker: BrokerProcess, topic: str, verb: str, status: int = 204, **said: Any) -> Any:
     return checked(broker.http.post(f"{topic}/subscriptions/a/{verb}", json=said), status)
-
-
-def eventually(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
-    until = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
-    return found
 
 
 # -- leases ----------------------------------------------------------------------------------------

@@ -6,8 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.broker.http.process import XML, BrokerProcess
+from tests.broker.http.process import XML, BrokerProcess, eventually
 
 ROOT = Path(__file__).parents[3]
 ORDER = "<order/>"
@@ -67,13 +66,6 @@ def site() -> Iterator[Site]:
     thread.join()
 
 
-def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.05)
-
-
 PAGE = """<script>
 const events = new EventSource(URL);
 events.onmessage = (event) => fetch("/got", {method: "POST", body: event.data});
@@ -93,12 +85,12 @@ def test_server_sent_events_in_a_browser(site: Site, tmp_path: Path) -> None:
     with subprocess.Popen([browser, *options, site.url], stderr=subprocess.DEVNULL) as process:
         try:
             numbers = [broker.publish(topic, f"<order>{n}</order>")["number"] for n in (1, 2)]
-            until(lambda: len(site.bodies("/got")) == 2)
+            eventually(lambda: len(site.bodies("/got")) == 2, 30.0)
             broker.stop()
-            until(lambda: bool(site.bodies("/error")))
+            eventually(lambda: site.bodies("/error"), 30.0)
             broker.start()
             numbers.append(broker.publish(topic, "<order>3</order>")["number"])
-            until(lambda: len(site.bodies("/got")) == 3)
+            eventually(lambda: len(site.bodies("/got")) == 3, 30.0)
         finally:
             process.terminate()
     broker.stop()
@@ -146,7 +138,7 @@ def test_a_trace_goes_from_the_publisher_to_the_webhook(
     topic = broker.new_topic("orders")
     broker.subscribe(topic, "all", "//order", webhook={"url": f"{site.url}/hook"})
     broker.publish(topic, ORDER, traceparent=f"00-{'a' * 32}-{'b' * 16}-01")
-    until(lambda: bool(site.bodies("/hook")))
+    eventually(lambda: site.bodies("/hook"), 30.0)
     broker.stop()
     published, sent = (span for span in spans(site) if span.trace_id.hex() == "a" * 32)
     assert (published.name, sent.name) == (f"POST {topic}/messages", "webhook")
