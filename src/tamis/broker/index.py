@@ -160,9 +160,9 @@ class TopicIndex:
         return [next(answers[kind]) for kind in kinds]
 
     def _match_xml(self, bodies: list[bytes]) -> list[list[int] | TamisError]:
-        answers: list[Any] = [
-            match.error or list(match) for match in self._open("xpath").match_many(bodies)
-        ]
+        answers: list[Any] = []
+        for found, *_ in self._open("xpath").snapshot().answers(bodies):
+            answers += (found.errors.get(n) or found.ids(n) for n in range(found.documents))
         if "flwr" in self._sets:
             for place, made in enumerate(self._open("flwr").transform_many(bodies)):
                 if made.error is None and isinstance(answers[place], list):

@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -121,6 +122,7 @@ def document(content_type: str, body: bytes) -> dict[str, Any]:
         return {"document_base64": base64.b64encode(body).decode("ascii")}
 
 
+@lru_cache(4_096)  # the messages of a transaction have one time
 def rfc3339(seconds: float) -> str:
     """A time.
 

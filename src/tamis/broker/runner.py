@@ -16,6 +16,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from itertools import count
 from pathlib import Path
 from random import random
 from typing import Any, TypeVar
@@ -30,7 +31,8 @@ from tamis.core.errors import StoreError, TamisError
 
 log = logging.getLogger("tamis.broker")
 T = TypeVar("T")
-Command = Callable[[Broker, "Request"], Any]
+Command = Callable[[Broker, int], Any]
+"""Is called with the number of its request: a reply that had the request would be in a cycle."""
 Answer = tuple[asyncio.Future[Any], Any]
 """A future, and its result, or the error that is it."""
 
@@ -70,8 +72,6 @@ class Request:
 
     def reply(self, part: int, reply: Reply) -> bool:
         """Have a reply; whether it was the last one."""
-        if not self.replies:
-            return False  # another part failed
         self.replies[part] = reply
         self.left -= 1
         return self.left == 0
@@ -119,7 +119,8 @@ class Runner:
         self._commands: deque[Request] = deque()
         self._waiting_bytes = 0
         self._wake, self._is_stopping = threading.Event(), False
-        self._outstanding: set[Request] = set()
+        self._outstanding: dict[int, Request] = {}  # by their numbers
+        self._next_request = count().__next__
         self._reading, self._opened = threading.Lock(), ExitStack()
         self._indexes: dict[str, TopicIndex] = {}
         self._coming: dict[str, Future[TopicIndex]] = {}  # of topics that are taken over
@@ -202,8 +203,8 @@ class Runner:
 
     def _open_index(self, name: str) -> TopicIndex:
         with closing(self._store.reader()) as reader:
-            count = reader.read(name).subscriptions
-            return open_index(self._folder / name, self.options[name], reader, name, count)
+            subscriptions = reader.read(name).subscriptions
+            return open_index(self._folder / name, self.options[name], reader, name, subscriptions)
 
     def _close_indexes(self) -> None:
         """Close the indexes, once no thread opens others."""
@@ -260,17 +261,18 @@ class Runner:
         for _ in range(min(_GROUP_MAX, len(self._commands))):
             request = self._commands.popleft()
             self._waiting_bytes -= request.bytes
-            self._outstanding.add(request)
+            number = self._next_request()
+            self._outstanding[number] = request
             try:
-                result = request.command(self._broker, request)
+                result = request.command(self._broker, number)
             except StoreError:
                 raise
             except Exception as error:
                 if not isinstance(error, TamisError):
                     log.exception("a command failed")
-                result, request.replies = error, []
-            if request.left == 0 or isinstance(result, BaseException):
-                self._outstanding.discard(request)
+                result, request.left, request.replies = error, 0, []
+            if request.left == 0:
+                self._outstanding.pop(number, None)  # it may have all its replies
                 answers.append((request.future, request.replies or result))
 
     def _notify(self) -> None:
@@ -343,12 +345,13 @@ class Runner:
         """Have the reply of a part of a request."""
         if reply.request is None:
             return
-        request, part = reply.request
+        number, part = reply.request
         if reply.matches is not None:
             self.counts.published += 1
             self.counts.matches += reply.matches
-        if request.reply(part, reply):
-            self._outstanding.discard(request)
+        request = self._outstanding.get(number)  # None: another part failed
+        if request is not None and request.reply(part, reply):
+            del self._outstanding[number]
             answers.append((request.future, request.replies))
 
     def _remember(self, transaction: Transaction) -> None:
@@ -423,8 +426,8 @@ class Runner:
         failed = (
             error if isinstance(error, TamisError) else StoreError(str(error), str(self._folder))
         )
-        self._answer([(request.future, failed) for request in self._outstanding])
-        self._outstanding, self._flushed = set(), {}
+        self._answer([(request.future, failed) for request in self._outstanding.values()])
+        self._outstanding, self._flushed = {}, {}
         self.counts.restarts += 1
         self.recent.clear()
         self._recent_bytes = 0

@@ -144,7 +144,7 @@ class Service:
             TamisError: none was stored.
         """
 
-        def command(broker: Broker, request: Request) -> None:
+        def command(broker: Broker, request: int) -> None:
             broker.publish(topic, [((request, n), each) for n, each in enumerate(messages)])
 
         size = sum(len(message.body) for message in messages)
@@ -170,7 +170,7 @@ class Service:
     async def change_many(self, commands: Sequence[Callable[[Broker, Any], None]]) -> list[Reply]:
         """Follow commands; those that are refused have an error in their reply."""
 
-        def command(broker: Broker, request: Request) -> None:
+        def command(broker: Broker, request: int) -> None:
             for part, each in enumerate(commands):
                 try:
                     each(broker, (request, part))
@@ -328,7 +328,7 @@ class Service:
             NameTaken: there is one of this name.
         """
 
-        def command(broker: Broker, request: Any) -> None:
+        def command(broker: Broker, request: int) -> None:
             self._runner.look_at_topics()
             broker.create(request, topic, options)
 

@@ -138,6 +138,8 @@ class _Document(NamedTuple):
     def of(cls, source: Source | DocumentError) -> _Document:
         if isinstance(source, DocumentError):
             return cls(None)
+        if type(source.data) is bytes and source.encoding in _UTF_8 and source.data[:5] != b"<?xml":
+            return cls(source.data)
         data = source.data if isinstance(source.data, bytes) else memoryview(source.data)
         if source.encoding not in (None, "utf-8") and not bytes(data).isascii():
             return cls(None)
@@ -184,12 +186,10 @@ class Tokenizer:
         scanner, data = self.scanner, source.data
         if len(data) > ONE_BYTES:
             return None
-        start = is_standalone = 0
-        if type(data) is not bytes or data[:5] == b"<?xml" or source.encoding not in _UTF_8:
-            document = _Document.of(source)
-            if document.data is None:
-                return None
-            data, start, is_standalone = document.data, document.start, document.is_standalone
+        document = _Document.of(source)
+        if document.data is None:
+            return None
+        data, start, is_standalone = document
         if not self._is_ready or not scanner.is_ready:
             self._provide_one()
         size = len(data)

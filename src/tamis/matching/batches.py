@@ -341,15 +341,15 @@ class DocumentReader(NamedTuple):
             documents = documents.items()
         try:
             for document in documents:
+                is_file = type(document) is not bytes and isinstance(document, _FILES)
+                file_bytes = file_size(document) if is_file else None
                 # A pipe may be long until somebody writes to it.
-                is_path = isinstance(document, _FILES)
-                file_bytes = file_size(document) if is_path else None
-                if isinstance(document, Flush) or (is_path and file_bytes is None):
+                if document is Flush.FLUSH or (is_file and file_bytes is None):
                     if group:
                         yield group
                     group, size = [], 0
                     yield Flush.FLUSH
-                if isinstance(document, Flush):
+                if document is Flush.FLUSH:
                     continue
                 found = document if file_bytes is not None else self.read(document)
                 group.append(found)

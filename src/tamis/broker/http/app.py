@@ -326,6 +326,7 @@ async def _serve(
     serving = asyncio.ensure_future(server.serve())
     waiting = asyncio.ensure_future(ends.wait())
     gc.freeze()  # to look at all modules again and again holds requests up for 0.1 s
+    gc.set_threshold(10_000)  # messages on their way are no garbage
     gc.enable()
     started(options.url)
 
