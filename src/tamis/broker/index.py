@@ -149,12 +149,13 @@ class TopicIndex:
     def match(self, messages: Sequence[Message]) -> list[list[int] | TamisError]:
         """See :class:`tamis.broker.core.model.Index`."""
         kinds = [kind_of(message.content_type) for message in messages]
-        bodies: dict[str | None, list[bytes]] = {}
-        for kind, message in zip(kinds, messages, strict=True):
-            bodies.setdefault(kind, []).append(message.body)
+        bodies = [message.body for message in messages]
+        if kinds.count("xml") == len(kinds):  # the quick way
+            return self._match_xml(bodies)
+        pairs = [*zip(kinds, bodies, strict=True)]
         answers = {
-            "xml": iter(self._match_xml(bodies["xml"]) if "xml" in bodies else ()),
-            "json": iter(self._match_json(bodies["json"]) if "json" in bodies else ()),
+            "xml": iter(self._match_xml([body for kind, body in pairs if kind == "xml"])),
+            "json": iter(self._match_json([body for kind, body in pairs if kind == "json"])),
             None: (_unsupported(each) for each in messages if kind_of(each.content_type) is None),
         }
         return [next(answers[kind]) for kind in kinds]

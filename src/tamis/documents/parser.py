@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.core.arrays import Int64, freeze
+from tamis.core.arrays import Int64, freeze, starts_of
 from tamis.core.errors import DocumentError
 from tamis.core.kernel.state import bound
 from tamis.core.limits import Limits
@@ -130,10 +130,6 @@ class _Document(NamedTuple):
     start: int = 0
     is_standalone: bool = False
 
-    @property
-    def is_small(self) -> bool:
-        return self.data is not None and len(self.data) <= JOINED_BYTES
-
     @classmethod
     def of(cls, source: Source | DocumentError) -> _Document:
         if isinstance(source, DocumentError):
@@ -221,21 +217,21 @@ class Tokenizer:
         count of these references, and the byte offset of the first one.
         """
         documents = [_Document.of(source) for source in sources]
-        size = sum(len(document.data) for document in documents if document.data is not None) + 64
-        self.scanner.provide(size, len(documents))
+        sizes = [0 if document.data is None else len(document.data) for document in documents]
+        self.scanner.provide(sum(sizes) + 64, len(documents))
         self.state[at.POSITION : at.ASKED_AT] = 0
         joined: list[_Document] = []
-        size = 0
-        for document in documents:
-            if not document.is_small or size >= BUFFER_BYTES:
+        together = 0
+        for document, size in zip(documents, sizes, strict=True):
+            is_joined = size <= JOINED_BYTES and document.data is not None
+            if not is_joined or together >= BUFFER_BYTES:
                 self._read_joined(joined)
-                joined.clear()
-                size = 0
-            if document.data is None:
-                self._skip_document()
-            elif document.is_small:
+                joined, together = [], 0
+            if is_joined:
                 joined.append(document)
-                size += len(document.data)
+                together += size
+            elif document.data is None:
+                self._skip_document()
             else:
                 self._read_in_place(document.data, document)
         self._read_joined(joined)
@@ -258,20 +254,13 @@ class Tokenizer:
     def _read_joined(self, documents: list[_Document]) -> None:
         if not documents:
             return
-        pieces: list[bytes | memoryview] = []
-        origins, starts, ends = [], [], []
-        size = 0
-        for document in documents:
-            assert document.data is not None
-            pieces += (document.data, PADDING)
-            origins.append(size)
-            starts.append(size + document.start)
-            ends.append(size + len(document.data))
-            size = ends[-1] + len(PADDING)
-        data = np.frombuffer(b"".join(pieces), np.uint8)
-        standalone = np.array([document.is_standalone for document in documents], np.uint8)
-        parts = at.Parts(np.array(origins), np.array(starts), np.array(ends), standalone)
-        self._scan(at.Text(data, data[:0], 0, size, int(self.state[at.DOCUMENT]), parts))
+        pieces, starts, are_standalone = zip(*documents, strict=True)
+        data = np.frombuffer(PADDING.join((*pieces, b"")), np.uint8)
+        sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        origins = starts_of(sizes + len(PADDING))[:-1]
+        standalone = np.array(are_standalone, np.uint8)
+        parts = at.Parts(origins, origins + np.array(starts), origins + sizes, standalone)
+        self._scan(at.Text(data, data[:0], 0, len(data), int(self.state[at.DOCUMENT]), parts))
 
     def _read_in_place(self, data: bytes | memoryview, document: _Document) -> None:
         body = np.frombuffer(data, np.uint8)

@@ -341,7 +341,14 @@ class DocumentReader(NamedTuple):
             documents = documents.items()
         try:
             for document in documents:
-                is_file = type(document) is not bytes and isinstance(document, _FILES)
+                if type(document) is bytes:  # which takes few steps
+                    group.append(self.read(document))
+                    size += len(document)
+                    if len(group) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
+                        yield group
+                        group, size = [], 0
+                    continue
+                is_file = isinstance(document, _FILES)
                 file_bytes = file_size(document) if is_file else None
                 # A pipe may be long until somebody writes to it.
                 if document is Flush.FLUSH or (is_file and file_bytes is None):
@@ -369,7 +376,7 @@ class DocumentReader(NamedTuple):
         sources: list[Source | DocumentError] = []
         size = 0
         for document in group:
-            source = self.read(document)
+            source = document if type(document) is Source else self.read(document)
             sources.append(source)
             size += _size(source)
             if size >= BATCH_BYTES:

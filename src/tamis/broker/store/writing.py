@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
@@ -23,6 +23,10 @@ _OF_TOPICS = {
 """Tables with rows of topics, and what else is in their keys."""
 GAPS_PART = 100_000
 """One row has all gaps among so many messages: they do not grow without end."""
+
+
+def _bytes_of(subscriptions: Sequence[int]) -> bytes:
+    return np.asarray(subscriptions, np.int32).tobytes() if len(subscriptions) else b""
 
 
 class Store(Queries):
@@ -135,7 +139,7 @@ class Store(Queries):
         rows, keys, size = [], [], self._size(topic)
         for number, accepted, message, matched in messages:
             size += len(message.body)
-            numbers = np.asarray(matched.subscriptions, np.int32).tobytes()
+            numbers = _bytes_of(matched.subscriptions)
             text = message.id, message.content_type, message.attributes, message.trace
             place, version = place_of(topic, number), matched.version
             row = place, accepted, size, *text, version, numbers
