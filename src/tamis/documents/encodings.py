@@ -87,9 +87,9 @@ class Encoding(NamedTuple):
 
 
 def declares_nothing(head: bytes) -> bool:
-    """Whether a document begins as nearly all do, and so is in UTF-8: the quick way to know.
+    r"""Whether a document begins as nearly all do, and so is in UTF-8: the quick way to know.
 
-    >>> [declares_nothing(head) for head in (b"<a/>", b"<?xml ", b"<\\0a", b" <a/>", b"<")]
+    >>> [declares_nothing(head) for head in (b"<a/>", b"<?xml ", b"<\0a", b" <a/>", b"<")]
     [True, False, False, False, False]
     """
     return head[:1] == b"<" and head[1:2] not in b"?\0"

@@ -179,13 +179,12 @@ class Tokenizer:
 
     def read_one(self, source: Source) -> Recorded | None:
         """Record one small document by kernels alone, if they can."""
-        scanner, data = self.scanner, source.data
-        if len(data) > ONE_BYTES:
+        scanner = self.scanner
+        if len(source.data) > ONE_BYTES:
             return None
-        document = _Document.of(source)
-        if document.data is None:
+        data, start, is_standalone = _Document.of(source)
+        if data is None:
             return None
-        data, start, is_standalone = document
         if not self._is_ready or not scanner.is_ready:
             self._provide_one()
         size = len(data)

@@ -76,9 +76,9 @@ def read(document: Document, limits: Limits, declared: DeclaredEncoding = "check
     >>> read("<a/>", Limits())
     Source(data=b'<a/>', encoding='utf-8', name='', base_offset=0)
     """
-    if type(document) is bytes and len(document) <= limits.document_bytes:  # the quick way
-        if declared == "check" and encodings.declares_nothing(document):
-            return Source(document)
+    if type(document) is bytes and declared == "check" and encodings.declares_nothing(document):
+        _check_size(len(document), limits)
+        return Source(document)  # the quick way
     data = _content(document, limits)
     if isinstance(data, str):
         check_text(data, declared)

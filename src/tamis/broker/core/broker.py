@@ -148,13 +148,14 @@ class Broker:
             KeyConflict, KeyInFlight: of one of them, see ``Topic.key_of``; none is stored.
         """
         found = self.topic(topic)
-        numbers = [found.key_of(message) for _, message in messages]
-        for (request, message), number in zip(messages, numbers, strict=True):
+        known = [found.key_of(message) if message.key else None for _, message in messages]
+        published = self._published.setdefault(topic, [])
+        for each, number in zip(messages, known, strict=True):
             if number is None:
-                found.hold_key(message)
-                self._published.setdefault(topic, []).append((request, message))
+                found.hold_key(each[1])
+                published.append(each)
             else:
-                self._replies.append(Reply(request, number))
+                self._replies.append(Reply(each[0], number))
 
     def subscribe(self, request: Any, topic: str, subscription: Subscription) -> None:
         """Add a subscription, for all messages that are accepted after the answer."""

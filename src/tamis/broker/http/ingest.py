@@ -86,8 +86,10 @@ class Ingest:
         if "content-encoding" in headers:
             body = await asyncio.to_thread(self._decoded, headers, body)
         messages, is_batch = read_messages(headers, body, self._options)
-        for message in messages:
-            _check_text(message)
+        for text in {message.id for message in messages}:
+            _check_text(text, text.isprintable())
+        for text in {message.content_type for message in messages}:
+            _check_text(text, text.isprintable() and text.isascii())
         trace = headers.get("traceparent", "")
         if _TRACE.fullmatch(trace):
             messages = [message._replace(trace=trace) for message in messages]
@@ -268,15 +270,13 @@ def read_messages(
     return messages, True
 
 
-def _check_text(message: Message) -> None:
-    """See that an id and a content type can be stored, and sent as a header."""
-    for text in (message.id, message.content_type):
-        is_header = text.isprintable() and (text.isascii() or text is message.id)
-        if len(text) > _TEXT_MAX or not is_header:
-            raise BadRequest(
-                f"an id and a content type have at most {_TEXT_MAX} characters, all printable: "
-                f"{text[:20]!r}"
-            )
+def _check_text(text: str, is_header: bool) -> None:
+    """See that an id or a content type can be stored, and sent as a header."""
+    if len(text) > _TEXT_MAX or not is_header:
+        raise BadRequest(
+            f"an id and a content type have at most {_TEXT_MAX} characters, all printable: "
+            f"{text[:20]!r}"
+        )
 
 
 def _json(body: bytes) -> Any:
@@ -351,12 +351,12 @@ def _parts(content_type: str, body: bytes, most: int) -> list[Message]:
     known: dict[bytes, tuple[str, str]] = {}  # most parts have the same headers
     messages: list[Message] = []
     for part in (b"\r\n" + body).split(delimiter)[1:]:
-        if part.startswith(b"--"):
-            return messages
         headers, end, data = part.partition(b"\r\n\r\n")
-        if not end or headers.lstrip(b" \t")[:2] not in (b"", b"\r\n"):
-            raise BadRequest(f"the multipart body is malformed at its part {len(messages) + 1}")
-        if headers not in known:
+        if not end or headers not in known:
+            if part.startswith(b"--"):
+                return messages
+            if not end or headers.lstrip(b" \t")[:2] not in (b"", b"\r\n"):
+                raise BadRequest(f"the multipart body is malformed at its part {len(messages) + 1}")
             known[headers] = _part_headers(headers)
         messages.append(Message(data, *known[headers]))
     raise BadRequest("the multipart body ends before its last boundary")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
@@ -23,10 +23,6 @@ _OF_TOPICS = {
 """Tables with rows of topics, and what else is in their keys."""
 GAPS_PART = 100_000
 """One row has all gaps among so many messages: they do not grow without end."""
-
-
-def _bytes_of(subscriptions: Sequence[int]) -> bytes:
-    return np.asarray(subscriptions, np.int32).tobytes() if len(subscriptions) else b""
 
 
 class Store(Queries):
@@ -137,15 +133,16 @@ class Store(Queries):
 
     def _write_messages(self, topic: int, messages: list[StoredMessage]) -> None:
         rows, keys, size = [], [], self._size(topic)
-        for number, accepted, message, matched in messages:
-            size += len(message.body)
-            numbers = _bytes_of(matched.subscriptions)
-            text = message.id, message.content_type, message.attributes, message.trace
-            place, version = place_of(topic, number), matched.version
-            row = place, accepted, size, *text, version, numbers
-            rows.append((*row, *checksums(place, version, numbers, message), message.body))
-            if message.key is not None:
-                keys.append((*message.key, accepted, topic, number))
+        for number, accepted, message, (version, subscriptions) in messages:
+            body, kind, id, attributes, key, trace = message
+            size += len(body)
+            numbers = np.array(subscriptions, np.int32).tobytes() if len(subscriptions) else b""
+            place = place_of(topic, number)
+            crcs = checksums(place, version, numbers, message)
+            text = id, kind, attributes, trace
+            rows.append((place, accepted, size, *text, version, numbers, *crcs, body))
+            if key is not None:
+                keys.append((*key, accepted, topic, number))
         self._sizes[topic] = size
         self._many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._many(
