@@ -33,9 +33,7 @@ run: kernels ## match the POMs inside PySpark's jars on Spark, and show what mat
 	    --input build/poms --output build/poms-matches --overwrite
 	python examples/show_poms.py build/poms-matches
 
-# The test of the wheel takes the objects of all levels. To compile them together takes less time.
 .PHONY: test
-test: export TAMIS_LEVELS := all
 test: kernels ## lint, then all tests in tiers, with the time of each
 	@scripts/test-tiers
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.broker_load import POINTS, point
 from tamis.broker.core.broker import Broker
-from tamis.broker.core.model import Message, Subscription, TopicOptions
+from tamis.broker.core.model import Message, StoredTopic, Subscription, TopicOptions
 from tamis.broker.core.queue import QueueOptions
 from tamis.broker.index import TopicIndex
 from tamis.broker.store.queries import StoreCatalog
@@ -39,8 +39,8 @@ class Day:
         )
         self.options = TopicOptions(retention_s=RETENTION_S)
         self.index[TOPIC] = TopicIndex(folder / "index", self.options)
-        self.broker.create(None, TOPIC, self.options)
-        self.commit(0.0)
+        self.store.create(TOPIC, self.options)
+        self.broker.adopt(TOPIC, StoredTopic())
         for number in range(SUBSCRIPTIONS):
             options = QueueOptions(is_ordered=number % 2 == 0, backlog_max=5_000)
             added = Subscription(str(number), "//a", options=options)

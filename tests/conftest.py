@@ -28,9 +28,6 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     return None
 
 
-LONGEST = {"test_the_wheel", "test_every_kernel_with_every_index_checked"}
-
-
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Writes files, by name, into an empty folder in which the test runs."""
@@ -43,8 +40,3 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
     return write_files
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests come first: whoever is done earlier takes over the others."""
-    items.sort(key=lambda item: item.name not in LONGEST)

@@ -70,9 +70,7 @@ class Process:
         runner._MAINTAIN_S, sqlite._LOG_BYTES = 0.1, 200_000  # all that is there happens often
         await self.service.start()
         with suppress(NameTaken):
-            await self.service.change(
-                lambda core, request: core.create(request, TOPIC, TopicOptions())
-            )
+            await self.service.create_topic(TOPIC, TopicOptions())
         if to_the_end:
             for id in self.live:
                 while await self.consume(id):

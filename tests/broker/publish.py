@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from tamis.broker.core.broker import Broker
-from tamis.broker.core.model import Message, Reply, Subscription, TopicOptions
+from tamis.broker.core.model import Message, Reply, StoredTopic, Subscription, TopicOptions
 from tamis.broker.core.queue import QueueOptions
 from tamis.broker.store.queries import StoreCatalog
 from tamis.broker.store.writing import Store
@@ -47,8 +47,8 @@ def opened_broker(store: Store) -> Broker:
         epoch=store.epoch,
     )
     if not topics:  # the first process
-        broker.create(None, "t/a", TopicOptions())
-        commit(broker, store)
+        store.create("t/a", TopicOptions())
+        broker.adopt("t/a", StoredTopic())
     if not broker.topic("t/a").count:  # a subscription that takes nothing, so that messages stay
         broker.subscribe(None, "t/a", ALL)
         commit(broker, store)

@@ -41,8 +41,8 @@ class BothStores(ModelStore):
         super().__init__()
         self.where = where
         self.real = self.open()
-        created = dict.fromkeys(TOPICS, TopicOptions({"p": "urn:p"}))
-        self.real.write(Transaction(created, {}, {}, {}, {}, {}, {}, []))
+        for topic in TOPICS:
+            self.real.create(topic, TopicOptions({"p": "urn:p"}))
 
     def open(self) -> Store:
         return open_store(self.where)

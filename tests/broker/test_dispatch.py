@@ -58,7 +58,7 @@ async def running(
     dispatcher._breakers = CircuitBreakers(breakers)
     await service.start()
     try:
-        await service.change(lambda core, request: core.create(request, TOPIC, TopicOptions()))
+        await service.create_topic(TOPIC, TopicOptions())
         webhook = Webhook(URL, (new_secret(),))
         added = Subscription("a", "//a", options=options, webhook=webhook)
         await service.change(lambda core, request: core.subscribe(request, TOPIC, added))
@@ -156,9 +156,7 @@ def test_a_tenant_with_slow_endpoints_holds_up_no_other_one(tmp_path: Path) -> N
         options = QueueOptions(is_ordered=False)
         async with running(tmp_path, BreakerOptions(), options) as (service, endpoint):
             slow = Webhook("https://slow.example.com/", (new_secret(),))
-            await service.change(
-                lambda core, request: core.create(request, "other/topic", TopicOptions())
-            )
+            await service.create_topic("other/topic", TopicOptions())
             await service.change_many([
                 partial(_subscribe, Subscription(str(n), "//a", options=options, webhook=slow))
                 for n in range(1_000)

@@ -34,17 +34,13 @@ LOG = 100_000
 Patch = pytest.MonkeyPatch
 
 
-def create() -> Transaction:
-    return Transaction({"t/a": TopicOptions()}, {}, {}, {}, {}, {}, {}, [])
-
-
 def publish(first: int, bodies: list[bytes]) -> Transaction:
     messages = [
         StoredMessage(number, 1.0, Message(body), Matched(1, [number, 7]))
         for number, body in enumerate(bodies, first)
     ]
     counters = {"t/a": Counters(messages[-1].number, 0, 0, 0)}
-    return Transaction({}, {"t/a": messages}, {}, {}, {}, {}, counters, [])
+    return Transaction({"t/a": messages}, {}, {}, {}, {}, counters, [])
 
 
 class Publisher:
@@ -58,7 +54,7 @@ class Publisher:
         self.tried: dict[int, bytes] = {}
         self.failures = 0
         self.store = self.open()
-        self.store.write(create())
+        self.store.create("t/a", TopicOptions())
 
     def open(self) -> SqliteStore:
         while True:
@@ -136,7 +132,7 @@ def database_loses_pages(folder: Path, patch: Patch) -> None:
     patch.setattr(sqlite, "_LOG_BYTES", 1 << 40)
     patch.setattr(sqlite, "_restore_log", restoring(lambda: disk))
     store = SqliteStore(path := folder / "broker.db", disk.connect)
-    store.write(create())
+    store.create("t/a", TopicOptions())
     first, second = [[bytes([n]) * 3_000] * 3 for n in (1, 2)]
     store.write(publish(1, first))
     reader = store.reader()
@@ -166,7 +162,7 @@ def log_loses_pages(folder: Path, patch: Patch) -> None:
     patch.setattr(sqlite, "_LOG_BYTES", 1 << 40)
     patch.setattr(sqlite, "_restore_log", restoring(lambda: disk))
     store = SqliteStore(folder / "broker.db", disk.connect)
-    store.write(create())
+    store.create("t/a", TopicOptions())
     disk.syncs_fail = 1
     with pytest.raises(StoreError):
         store.write(publish(1, [b"1" * 20_000]))
@@ -222,10 +218,10 @@ def stored(folder: Path) -> tuple[Path, bytes, bytes]:
     """A store of 60 messages; its pages, and those of an earlier moment."""
     draw, path, images = Random(1), folder / "broker.db", []
     store = SqliteStore(path)
-    store.write(create())
+    store.create("t/a", TopicOptions())
     added = {("t/a", n): (Subscription(f"s{n}", f"//e{n}" * 20), n) for n in range(1, 60)}
     counters = {"t/a": Counters(0, 59, 59, 0)}
-    store.write(Transaction({}, {}, added, {}, {}, {}, counters, []))
+    store.write(Transaction({}, added, {}, {}, {}, counters, []))
     for first in range(1, 61, 10):
         store.write(publish(first, [draw.randbytes(draw.randrange(6_000)) for _ in range(10)]))
         if first == 31:
@@ -280,7 +276,7 @@ def write_on(store: SqliteStore, path: Path, transactions: int) -> list[int]:
 
 def test_the_log_stays_short(tmp_path: Path) -> None:
     store = SqliteStore(path := tmp_path / "broker.db")
-    store.write(create())
+    store.create("t/a", TopicOptions())
     sizes = [size for _ in range(20) for size in write_on(store, path, 20)]
     assert any(after < before for before, after in itertools.pairwise(sizes))
     assert max(sizes) < 400 * 5 * 8_192 / 2
@@ -290,7 +286,7 @@ def test_the_log_stays_short(tmp_path: Path) -> None:
 
 def test_a_reader_holds_up_nobody(tmp_path: Path) -> None:
     store = SqliteStore(path := tmp_path / "broker.db")
-    store.write(create())
+    store.create("t/a", TopicOptions())
     write_on(store, path, 3)
     reader = store.reader()
     rows: Any = reader._rows("SELECT place FROM messages")
@@ -308,7 +304,7 @@ def test_a_reader_holds_up_nobody(tmp_path: Path) -> None:
 def test_a_slow_disk(tmp_path: Path) -> None:
     disk = Disk(Random(1))
     store = SqliteStore(path := tmp_path / "broker.db", disk.connect)
-    store.write(create())
+    store.create("t/a", TopicOptions())
     disk.sync_s = 0.05
     sizes = write_on(store, path, 30)
     assert min(sizes[-10:]) < max(sizes)
@@ -327,7 +323,7 @@ def test_closing_twice_closes_nothing_else(tmp_path: Path) -> None:
 def test_a_log_that_was_put_aside_is_found(tmp_path: Path) -> None:
     """The process was killed while it closed a store whose disk had failed."""
     store = SqliteStore(path := tmp_path / "broker.db")
-    store.write(create())
+    store.create("t/a", TopicOptions())
     write_on(store, path, 1)
     store._checkpoints.error = StoreError("the disk fails", "broker.db")
     with pytest.MonkeyPatch.context() as patch:
@@ -362,7 +358,7 @@ def test_a_service_goes_on(
     async def run() -> None:
         service = Service(tmp_path / "index", lambda: SqliteStore(path, disk.connect))
         await service.start()
-        await service.change(lambda core, request: core.create(request, "t/a", TopicOptions()))
+        await service.create_topic("t/a", TopicOptions())
         added = Subscription("all", "/a")
         await service.change(lambda core, request: core.subscribe(request, "t/a", added))
         await service.publish("t/a", [Message(b"<a>1</a>", "text/xml")])

@@ -41,7 +41,7 @@ async def running(
     await service.start()
     try:
         with suppress(NameTaken):
-            await service.change(lambda core, request: core.create(request, TOPIC, options))
+            await service.create_topic(TOPIC, options)
         yield service
     finally:
         await service.stop()

@@ -93,20 +93,19 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 
 def test_what_a_deleted_topic_had_is_deleted_by_and_by(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "broker.db")
-    made = Transaction({"t/a": TopicOptions()}, {}, {}, {}, {}, {}, {}, [])
-    store.write(made)
+    store.create("t/a", TopicOptions())
     subscription = Subscription("a", "//a")
     changes = Changes(0, {1: Failure(1, 1, None, "no")}, [Gap(2, 3, 2)])
     messages = [StoredMessage(n, 0.0, Message(b"<a/>"), Matched(1, [1])) for n in range(1, 10)]
     store.write(
-        made._replace(
-            created={}, messages={"t/a": messages}, put={("t/a", 1): (subscription, 1)},
-            changes={("t/a", 1): changes}, counters={"t/a": Counters(9, 1, 1, 0)},
+        Transaction(
+            {"t/a": messages}, {("t/a", 1): (subscription, 1)}, {}, {("t/a", 1): changes}, {},
+            {"t/a": Counters(9, 1, 1, 0)}, [],
         )
     )  # fmt: skip
     store.delete("t/a")
     assert store.topics() == {}
-    store.write(made)
+    store.create("t/a", TopicOptions())
     assert store.read("t/a").last == 0
     turns = 0
     while store.delete_rest(4):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.long_tests import RECORD, kernels_digest
 from tamis.core.kernel import bits
 from tamis.documents.tokenizer import vectors
 from tests.support.processes import CHECKED, output, start
@@ -27,6 +28,7 @@ def printed(process: subprocess.Popen[str]) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in output(process).splitlines())
 
 
+@pytest.mark.long
 def test_every_kernel_with_every_index_checked() -> None:
     """Compiled by Numba, which notices an index out of bounds; the canary must be one.
 
@@ -47,10 +49,17 @@ def test_every_kernel_with_every_index_checked() -> None:
         assert re.fullmatch(r"refused [1-9]\d+ answered [1-9]\d+", checked[kind])
 
 
+def test_these_kernels_passed_the_long_tests() -> None:
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    advice = f"kernels have changed: python -m benchmarks.long_tests --record {RECORD}"
+    assert record["kernels"] == kernels_digest(), advice
+    assert {each["outcome"] for each in record["tests"].values()} == {"passed"}
+
+
 UNCOMPILED = (
-    "tests/cases/test_cases.py",
+    pytest.param("tests/cases/test_cases.py", marks=pytest.mark.long),
+    pytest.param("tests/events/test_matcher.py", marks=pytest.mark.long),
     "tests/transform/test_cases.py",
-    "tests/events/test_matcher.py",
     "tests/events/test_engines.py",
 )
 

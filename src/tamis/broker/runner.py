@@ -22,7 +22,15 @@ from random import random
 from typing import Any, TypeVar
 
 from tamis.broker.core.broker import Broker
-from tamis.broker.core.model import Name, Quotas, Reply, StoredMessage, TopicOptions, Transaction
+from tamis.broker.core.model import (
+    Name,
+    Quotas,
+    Reply,
+    StoredMessage,
+    StoredTopic,
+    TopicOptions,
+    Transaction,
+)
 from tamis.broker.core.queue import BrokerError
 from tamis.broker.index import TopicIndex, open_index
 from tamis.broker.store.queries import Queries, StoreCatalog
@@ -196,8 +204,8 @@ class Runner:
             random,
             epoch=self._store.epoch,
             quotas=self._quotas,
+            every=lambda: self.options,
         )
-        self._broker.elsewhere = self.options.keys() - owned.keys()
         self._epochs = dict(owned)
         for index in self._indexes.values():
             self._pool.submit(index.warm)
@@ -289,12 +297,9 @@ class Runner:
 
     def _commit(self) -> None:
         """Store the next transaction, and answer."""
-        name: Any
         transaction = self._broker.begin(self._clock())
         if transaction is None:
             return
-        for name, options in transaction.created.items():
-            self._open_new(name, options)
         start = time.perf_counter()
         self._store.write(transaction)
         self.counts.commit_s += time.perf_counter() - start
@@ -305,11 +310,17 @@ class Runner:
             self.replied(reply, answers)
         self._answer(answers)
 
-    def _open_new(self, name: str, options: TopicOptions) -> None:
+    def create(self, name: str, options: TopicOptions) -> None:
+        """Make a topic, durably; in a command."""
+        self._look_at_topics()
+        self._broker.check_new(name)
+        self._store.create(name, options)
         self.options[name] = options
         self._look_topics_up()
         shutil.rmtree(self._folder / name, ignore_errors=True)  # of one that was deleted
         self._indexes[name] = TopicIndex(self._folder / name, options)
+        self._epochs[name] = self._store.epoch
+        self._broker.adopt(name, StoredTopic())
 
     def delete(self, name: str) -> None:
         """Delete a topic, durably; in a command."""
@@ -320,11 +331,10 @@ class Runner:
         del self.options[name]
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
-    def look_at_topics(self) -> None:
-        """Know the topics that other processes have now; in the thread of the broker."""
+    def _look_at_topics(self) -> None:
+        """Know the topics that other processes have now."""
         if math.isfinite(self._store.lease_s):
             self.options = self._store.topics()
-            self._broker.elsewhere = self.options.keys() - self._broker.topics.keys()
 
     def _drop(self, names: Collection[str]) -> None:
         for name in names:
@@ -377,11 +387,10 @@ class Runner:
         """Take topics over, and leave others to other processes; nothing of them waits here."""
         owned, had = self._store.own(), {*self._broker.topics}
         # Of a topic that was lost, and taken back, nothing that is known is valid.
-        epochs = {name: self._epochs.get(name, self._store.epoch) for name in had}
-        gone = {name for name in had if owned.get(name) != epochs[name]}
+        gone = {name for name in had if owned.get(name) != self._epochs[name]}
         self._drop(gone)
         self._store.release(gone - owned.keys())
-        self.look_at_topics()
+        self._look_at_topics()
         for name in owned.keys() - (had - gone) - self._coming.keys():
             self._epochs[name] = owned[name]
             self._coming[name] = self._pool.submit(self._open_index, name)
@@ -396,7 +405,6 @@ class Runner:
             self._indexes[name] = index
             self._look_topics_up()
             self._broker.adopt(name, self._store.read(name))
-            self._broker.elsewhere = self.options.keys() - self._broker.topics.keys()
 
     def _maintain(self, now: float) -> None:
         """Delete old messages and keys, and note what the folders of the indexes have."""

@@ -23,7 +23,7 @@ from tamis.broker.core.model import (
     StoredMessage,
     Subscription,
     TopicOptions,
-    UnknownName,
+    no_topic,
 )
 from tamis.broker.core.queue import BrokerError, Delivery, Lease
 from tamis.broker.payloads import Payloads
@@ -327,12 +327,7 @@ class Service:
         Raises:
             NameTaken: there is one of this name.
         """
-
-        def command(broker: Broker, request: int) -> None:
-            self._runner.look_at_topics()
-            broker.create(request, topic, options)
-
-        await self.change(command)
+        await self.ask(lambda _: self._runner.create(topic, options))
 
     async def delete_topic(self, topic: str) -> None:
         """Delete a topic, with all that it has.
@@ -369,7 +364,7 @@ class Service:
         """
         found = self._runner.options.get(topic)
         if found is None:
-            raise UnknownName(f"there is no topic {topic.partition('/')[2]!r}")
+            raise no_topic(topic)
         return found
 
     def tokens(self) -> list[Token]:

@@ -22,17 +22,16 @@ from tamis.broker.core.model import (
     Matched,
     Message,
     Name,
-    NameTaken,
     OverQuota,
     Quotas,
     Reply,
     StoredMessage,
     StoredTopic,
     Subscription,
-    TopicOptions,
     Transaction,
     UnknownName,
     VersionConflict,
+    no_topic,
     tenant_of,
 )
 from tamis.broker.core.queue import Changes, DeliveryQueue, Failure, Lease
@@ -49,9 +48,7 @@ class Broker:
             subscriptions.
         draw: a number from 0 to 1: see ``DeliveryQueue``.
         epoch: brokers that are made later of the same store have larger ones.
-
-    Attributes:
-        elsewhere: topics of other brokers.
+        every: the names of all topics of the store, those of other brokers too.
     """
 
     def __init__(
@@ -63,13 +60,13 @@ class Broker:
         *,
         epoch: int = 0,
         quotas: Quotas = Quotas(),
+        every: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        self._catalog_of, self._index_of, self._quotas = catalog_of, index_of, quotas
+        self._catalog_of, self._index_of = catalog_of, index_of
+        self._quotas, self._every = quotas, every
         self._sources = Sources(draw, count((epoch << 32) + 1).__next__)
         self._topics: dict[str, Topic] = {}
         self._subscriptions = Counter[str]()  # of tenants
-        self.elsewhere: Collection[str] = ()
-        self._created: dict[str, TopicOptions] = {}
         self._published: dict[str, list[tuple[Any, Message]]] = {}
         self._forgotten: dict[str, int] = {}
         self._touched: dict[str, None] = {}  # topics, in order
@@ -82,15 +79,16 @@ class Broker:
             self.adopt(name, stored)
 
     def adopt(self, name: str, stored: StoredTopic) -> None:
-        """Have a topic that another broker had."""
-        found = self._topics[name] = self._open(name, stored)
+        """Have a topic that is new, or that another broker had."""
+        catalog, index = self._catalog_of(name), self._index_of(name)
+        found = self._topics[name] = Topic(name, stored, catalog, index, self._sources)
         self._subscriptions[tenant_of(name)] += stored.subscriptions
         self._ready += [(name, number) for number in found.queues]
         self._take_dropped(name)
 
     def drop(self, name: str) -> None:
         """Have a topic no more, while no transaction is stored; what waits for one is refused."""
-        gone = UnknownName(f"there is no topic {name.partition('/')[2]!r} any more")
+        gone = no_topic(name)
         for request, _ in self._published.pop(name, ()):
             self._replies.append(Reply(request, error=gone))
         found = self._topics.pop(name)
@@ -101,9 +99,6 @@ class Broker:
             for of in [of for of in each if of[0] == name]:
                 del each[of]
         self._ready = [of for of in self._ready if of[0] != name]
-
-    def _open(self, name: str, stored: StoredTopic) -> Topic:
-        return Topic(name, stored, self._catalog_of(name), self._index_of(name), self._sources)
 
     # -- topics, messages and subscriptions --------------------------------------------------------
 
@@ -122,21 +117,19 @@ class Broker:
         try:
             return self._topics[name]
         except KeyError:
-            if name in self.elsewhere:
+            if name in self._every():
                 raise Elsewhere("another process has the topic now: try again") from None
-            raise UnknownName(f"there is no topic {name.partition('/')[2]!r}") from None
+            raise no_topic(name) from None
 
-    def create(self, request: Any, name: str, options: TopicOptions) -> None:
-        """Make a topic."""
-        storing = self._storing.created if self._storing else ()
-        known = {*self._topics, *self._created, *storing, *self.elsewhere}
-        if name in known:
-            raise NameTaken(f"there is a topic {name.partition('/')[2]!r}")
-        topics = sum(tenant_of(each) == tenant_of(name) for each in known)
+    def check_new(self, name: str) -> None:
+        """See that a tenant may have one topic more.
+
+        Raises:
+            OverQuota: it may not.
+        """
+        topics = sum(tenant_of(each) == tenant_of(name) for each in self._every())
         if topics >= self._quotas.topics_max:
             raise OverQuota(f"the tenant has {topics:,} topics: no more")
-        self._created[name] = options
-        self._replies.append(Reply(request))
 
     def publish(self, topic: str, messages: Sequence[tuple[Any, Message]]) -> None:
         """Store messages, and who gets them; those whose idempotency keys are known are answered.
@@ -321,9 +314,9 @@ class Broker:
             removed |= {(name, number): each for number, each in pending.removed.items()}
         counters = {name: self._topics[name].counters() for name in touched}
         transaction = Transaction(
-            self._created, messages, put, removed, changes, self._forgotten, counters, self._replies
+            messages, put, removed, changes, self._forgotten, counters, self._replies
         )
-        self._created, self._touched, self._replies, self._forgotten = {}, {}, [], {}
+        self._touched, self._replies, self._forgotten = {}, [], {}
         if any(transaction):
             self._storing = transaction
         return self._storing
@@ -364,8 +357,6 @@ class Broker:
         """The transaction is stored: its messages are delivered from now on."""
         transaction, self._storing = self._storing, None
         assert transaction is not None, "no transaction is being stored"
-        for name in transaction.created:
-            self._topics[name] = self._open(name, StoredTopic())
         for name in transaction.counters:
             received = self._topics[name].committed(transaction.messages.get(name, []))
             self._ready += [(name, number) for number in received]

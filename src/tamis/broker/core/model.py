@@ -216,6 +216,11 @@ Name = tuple[str, int]
 """A topic, and the number of one of its subscriptions."""
 
 
+def no_topic(name: str) -> UnknownName:
+    """What is said of a topic that is not there."""
+    return UnknownName(f"there is no topic {name.partition('/')[2]!r}")
+
+
 def tenant_of(topic: str) -> str:
     """The tenant of a topic, which is named ``TENANT/TOPIC``."""
     return topic.partition("/")[0]
@@ -234,7 +239,6 @@ class Transaction(NamedTuple):
     """What is stored together.
 
     Attributes:
-        created: topics, and their options.
         messages: by topic, numbers ascending.
         put: subscriptions that are new or replaced, and the versions that contain them. A new one
             has the cursor ``Counters.last`` of its topic.
@@ -245,7 +249,6 @@ class Transaction(NamedTuple):
         replies: the answers that are given when all this is stored.
     """
 
-    created: dict[str, TopicOptions]
     messages: dict[str, list[StoredMessage]]
     put: dict[Name, tuple[Subscription, int]]
     removed: dict[Name, int]

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from tamis.broker.core.model import TopicOptions, Transaction
+from tamis.broker.core.model import TopicOptions
 from tamis.broker.store.queries import KEPT, MIGRATIONS, Queries
 from tamis.broker.store.writing import Store
 from tamis.core.errors import MissingExtra, StoreError
@@ -35,7 +35,7 @@ except ImportError:
 LEASE_S = 5.0
 _VERSION_MIN = 150_000
 _MIGRATING = 0x74616D69
-"""The advisory lock of those who make tables or topics: "tami"."""
+"""The advisory lock of those who make tables: "tami"."""
 _DEFAULTS: dict[str, Any] = {
     "connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
     "tcp_user_timeout": 10_000, "application_name": "tamis",
@@ -58,7 +58,7 @@ _OWNERS = """
 _ACQUIRE = """
     WITH free AS (
         SELECT topic, name, owners.process FROM owners JOIN topics USING (topic)
-        WHERE substr(name, 1, 1) <> '/' AND (?::text[] IS NULL OR name = ANY (?)) AND (
+        WHERE substr(name, 1, 1) <> '/' AND (
             owners.process = ? AND owners.epoch < ? OR owners.process <> ? AND NOT EXISTS (
                 SELECT FROM processes
                 WHERE processes.process = owners.process AND until > clock_timestamp()
@@ -286,13 +286,11 @@ class PostgresStore(_Connection, Store):
                 message = f"this process does not own the topic {name!r}, or not any more"
                 raise StoreError(f"{message}: nothing is stored, try again", self._name)
 
-    def write(self, transaction: Transaction) -> None:
-        super().write(transaction)
-        self.owned |= dict.fromkeys(transaction.created, self.epoch)
+    def create(self, name: str, options: TopicOptions) -> None:
+        super().create(name, options)
+        self.owned[name] = self.epoch
 
-    def _create(self, name: str, options: TopicOptions) -> None:
-        self._one("SELECT pg_advisory_xact_lock(?)", _MIGRATING)
-        super()._create(name, options)
+    def _own_new(self, name: str) -> None:
         self._run(
             "INSERT INTO owners SELECT topic, ?, ? FROM topics WHERE name = ?",
             self.process, self.epoch, name,
@@ -307,13 +305,10 @@ class PostgresStore(_Connection, Store):
 
     # -- who owns topics ---------------------------------------------------------------------------
 
-    def acquire(
-        self, topics: Collection[str] | None = None, most: int | None = None
-    ) -> dict[str, int]:
+    def acquire(self, most: int | None = None) -> dict[str, int]:
         """Own topics that nobody owns, or whose owner has not renewed its lease.
 
         Args:
-            topics: only of these; None: of all.
             most: no more than so many.
 
         Returns:
@@ -323,8 +318,8 @@ class PostgresStore(_Connection, Store):
         self._end(
             "SELECT 'tamis ' || process AS name FROM processes WHERE until < clock_timestamp()"
         )
-        me, names = self.process, None if topics is None else list(topics)
-        new = dict(self._rows(_ACQUIRE, names, names, me, self.epoch, me, most, me, me))
+        me = self.process
+        new = dict(self._rows(_ACQUIRE, me, self.epoch, me, most, me, me))
         if new:
             self.forget_topics()
         for name in new:
@@ -357,7 +352,7 @@ class PostgresStore(_Connection, Store):
             pass
         return {name: self.owned[name] for name in sorted(self.owned)[:share]}
 
-    def renew(self) -> set[str]:
+    def renew(self) -> None:
         with self._lock:
             now, known = time.monotonic(), dict(self.owned)
             me = self.process, self.address, self.lease_s, self.process
@@ -366,7 +361,6 @@ class PostgresStore(_Connection, Store):
                 if own.get(name) != epoch and self.owned.get(name) == epoch:
                     self.owned.pop(name, None)
             self._leased_until = now + self.lease_s
-            return {*self.owned}
 
     def holds(self, topic: str) -> bool:
         return topic in self.owned and time.monotonic() < self._leased_until

@@ -23,8 +23,8 @@ from tamis.broker.core.model import (
     StoredTopic,
     Subscription,
     TopicOptions,
-    UnknownName,
     Webhook,
+    no_topic,
 )
 from tamis.broker.core.queue import Failure, Gap, QueueOptions
 from tamis.core.errors import StoreError
@@ -152,7 +152,7 @@ class Queries(ABC):
         try:
             return self._topics[name]
         except KeyError:
-            raise UnknownName(f"there is no topic {name.partition('/')[2]!r}") from None
+            raise no_topic(name) from None
 
     # -- topics ------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 
-from tamis.broker.core.model import Name, StoredMessage, TopicOptions, Transaction
+from tamis.broker.core.model import Name, NameTaken, StoredMessage, TopicOptions, Transaction
 from tamis.broker.core.queue import Changes
 from tamis.broker.store.queries import KEPT, Queries, Token, checksums, options_of, place_of
 
@@ -57,8 +57,8 @@ class Store(Queries):
         """Whether nobody else can own a topic now; in any thread."""
         return True
 
-    def renew(self) -> set[str]:
-        """Keep the topics for another ``lease_s``, and return those that are still owned."""
+    def renew(self) -> None:
+        """Keep the topics for another ``lease_s``; ``own`` says which are still owned."""
         raise NotImplementedError("nobody else writes to the store")
 
     def release(self, topics: Collection[str] | None = None) -> None:
@@ -104,8 +104,6 @@ class Store(Queries):
         """
         with self._changing():
             self._fence(transaction.counters)
-            for name, options in transaction.created.items():
-                self._create(name, options)
             for name, number in transaction.forgotten.items():
                 self._forget(self._topic(name), number)
             for name, messages in transaction.messages.items():
@@ -118,13 +116,6 @@ class Store(Queries):
                 "WHERE topic = ?",
                 [(*each, self._topic(name)) for name, each in transaction.counters.items()],
             )
-
-    def _create(self, name: str, options: TopicOptions) -> None:
-        self._run("UPDATE process SET last_topic = last_topic + 1")  # none is ever used again
-        self._run(
-            "INSERT INTO topics (topic, name, options) SELECT last_topic, ?, ? FROM process",
-            name, json.dumps(options._asdict()),
-        )  # fmt: skip
 
     def _forget(self, topic: int, number: int) -> None:
         first, last = place_of(topic, 0), place_of(topic, number)
@@ -208,6 +199,26 @@ class Store(Queries):
             self._fence([name])
             self._run("UPDATE topics SET indexed = ? WHERE topic = ?", version, topic)
             self._run("DELETE FROM removals WHERE topic = ? AND version <= ?", topic, version)
+
+    def create(self, name: str, options: TopicOptions) -> None:
+        """Make a topic, which this process owns.
+
+        Raises:
+            NameTaken: there is one of this name.
+        """
+        with self._changing():
+            self._run("UPDATE process SET last_topic = last_topic + 1")  # others wait here
+            if self._one("SELECT 1 FROM topics WHERE name = ?", name) is not None:
+                raise NameTaken(f"there is a topic {name.partition('/')[2]!r}")
+            self._run(
+                "INSERT INTO topics (topic, name, options) SELECT last_topic, ?, ? FROM process",
+                name, json.dumps(options._asdict()),
+            )  # fmt: skip
+            self._own_new(name)
+        self.forget_topics()
+
+    def _own_new(self, name: str) -> None:
+        """A topic that is made is this process's."""
 
     def delete(self, name: str) -> None:
         """Delete a topic; its rows are left to ``delete_rest``."""
