@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -118,6 +120,34 @@ def test_any_process_answers_for_any_topic(started: Callable[[], BrokerProcess])
     assert one.http.get(f"{topics[0]}/messages/1").json()["document"] == ORDER
     assert one.http.get(f"{topics[0]}/messages/2").status_code == 404
     one.stop()
+
+
+def test_two_processes_make_a_topic_at_once(started: Callable[[], BrokerProcess]) -> None:
+    one, two = started(), started()
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(30):
+            new = {"name": f"t{number}"}
+            made = [pool.submit(each.http.post, "/v1/topics", json=new) for each in (one, two)]
+            assert sorted(each.result().status_code for each in made) == [201, 409]
+    for each in (one, two):
+        assert "tamis_restarts_total 0" in each.http.get("/metrics").text
+
+
+def test_an_export_that_is_cut_says_so(started: Callable[[], BrokerProcess]) -> None:
+    one, two = started(), started()
+    topic = one.new_topic("orders")
+    each = {"expression": "//order", "webhook": {"url": "https://example.com/" + "x" * 900}}
+    lines = b"".join(json.dumps({"id": f"s{n}"} | each).encode() + b"\n" for n in range(20_000))
+    answer = one.http.post(f"{topic}/subscriptions/import", content=lines, timeout=120)
+    assert checked(answer, 200)["added"] == 20_000
+    headers = {"authorization": f"Bearer {two.token}"}
+    url = f"{two.url}{topic}/subscriptions/export"
+    with httpx2.stream("GET", url, headers=headers, timeout=60) as export:
+        found = export.iter_lines()
+        next(found)
+        one.kill()
+        *_, last = found
+    assert json.loads(last)["code"] == "broker-elsewhere"
 
 
 def test_a_websocket_goes_to_the_process_of_its_topic(started: Callable[[], BrokerProcess]) -> None:

@@ -19,7 +19,7 @@ from tamis.broker.core.model import Elsewhere
 from tamis.broker.http.access import Access, Unauthorized
 from tamis.broker.http.consumers import until_first_ends, wait_until_gone
 from tamis.broker.http.ingest import Receive, Scope, Send, authorization_of, headers_in, refuse
-from tamis.broker.http.problems import status_of
+from tamis.broker.http.problems import last_line, status_of
 from tamis.broker.service import Service
 from tamis.core.errors import StoreError, TamisError
 
@@ -125,7 +125,13 @@ class Forwarding:
                 "type": "http.response.start", "status": response.status,
                 "headers": [(name.encode(), value.encode()) for name, value in head.items()],
             })  # fmt: skip
-            await _pass_on(response, receive, send)
+            try:
+                await _pass_on(response, receive, send)
+            except BaseException:
+                if response.content_type == "application/x-ndjson":
+                    body = last_line(Elsewhere(_WENT))
+                    await send({"type": "http.response.body", "body": body})
+                raise
 
     # -- WebSockets --------------------------------------------------------------------------------
 

@@ -94,6 +94,11 @@ def problem_of(error: TamisError) -> dict[str, Any]:
     return found
 
 
+def last_line(error: TamisError) -> bytes:
+    """What ends an answer of lines of JSON that cannot go on: without it, it would look whole."""
+    return orjson.dumps(problem_of(error)) + b"\n"
+
+
 def headers_of(error: TamisError) -> dict[str, str]:
     """The headers of a problem."""
     headers = {"content-type": CONTENT_TYPE}

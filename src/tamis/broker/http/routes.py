@@ -20,7 +20,7 @@ from tamis.broker.delivery.addresses import AddressGuard
 from tamis.broker.delivery.signing import decode_secret, new_secret
 from tamis.broker.http import models
 from tamis.broker.http.access import RIGHTS, Access, Forbidden, Right
-from tamis.broker.http.problems import problem_of
+from tamis.broker.http.problems import last_line, problem_of
 from tamis.broker.payloads import rfc3339
 from tamis.broker.service import Service
 from tamis.broker.store.queries import Queries, Token
@@ -158,7 +158,7 @@ async def list_subscriptions(
 
 @router.get(_SUBSCRIPTIONS + "/export", tags=["subscriptions"], responses={200: {
     "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
-    "description": "A JSON object a line",
+    "description": "A JSON object a line; where it cannot go on, the last one is a problem",
 }}, response_class=StreamingResponse)  # fmt: skip
 async def export(broker: Broker, token: Subscriber, topic: models.TopicName) -> Response:
     """All subscriptions of a topic, a JSON object a line, as an import takes them."""
@@ -168,10 +168,13 @@ async def export(broker: Broker, token: Subscriber, topic: models.TopicName) -> 
     async def lines() -> AsyncIterator[bytes]:
         after = 0
         page = partial(Queries.page, name=name, most=_IMPORTED)
-        while found := await broker.read(partial(page, after=after)):
-            after = found[-1][0]
-            each = (models.StoredSubscription.of(one, version) for _, version, one in found)
-            yield b"".join(orjson.dumps(_exported(one)) + b"\n" for one in each)
+        try:
+            while found := await broker.read(partial(page, after=after)):
+                after = found[-1][0]
+                each = (models.StoredSubscription.of(one, version) for _, version, one in found)
+                yield b"".join(orjson.dumps(_exported(one)) + b"\n" for one in each)
+        except TamisError as error:
+            yield last_line(error)
 
     return StreamingResponse(lines(), media_type="application/x-ndjson")
 
