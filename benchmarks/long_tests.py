@@ -2,7 +2,8 @@
 
     python -m benchmarks.long_tests [PYTEST-OPTION...] [--record FILE]
 
-The record has the hash of the kernels' sources: a test says so when they are others.
+A test says what it is of, ``@pytest.mark.long("tamis/hardware")``, or is of all kernels. The record
+has the hashes of these sources; ``make test`` fails where they are others now.
 """
 
 from __future__ import annotations
@@ -18,15 +19,28 @@ import pytest
 
 from benchmarks import recording
 from benchmarks.running import ROOT
-from tamis.core.kernel.library import FOLDER, LIST
+from tamis.core.kernel.library import FOLDER, LIST, SOURCES, digest_of
 
 RECORD = ROOT / "benchmarks/records/long-tests.json"
 
 
-def kernels_digest() -> str:
-    """A hash of the sources that the native library was made of."""
-    made = json.loads((FOLDER / LIST).read_text(encoding="utf-8"))
-    return str(made["digest"])
+def digest(*parts: str) -> str:
+    """A hash of the sources in some packages; or of those of all kernels."""
+    names: list[str] = json.loads((FOLDER / LIST).read_text(encoding="utf-8"))["sources"]
+    if parts:
+        found = (path for part in parts for path in (SOURCES / part).rglob("*.py"))
+        names = sorted(str(path.relative_to(SOURCES)) for path in found)
+    return digest_of(names)
+
+
+def outdated() -> list[str]:
+    """The tests in the record that failed, or whose sources are others now."""
+    tests = json.loads(RECORD.read_text(encoding="utf-8"))["tests"]
+    return [
+        name
+        for name, each in tests.items()
+        if each["outcome"] != "passed" or each["digest"] != digest(*each["sources"])
+    ]
 
 
 class Outcomes:
@@ -37,7 +51,10 @@ class Outcomes:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note one of the three phases of a test."""
-        found = self.tests.setdefault(report.nodeid, {"outcome": "passed", "seconds": 0.0})
+        told: dict[str, Any] = dict(report.user_properties)
+        sources = told["sources"]
+        new = {"outcome": "passed", "seconds": 0.0, "sources": sources, "digest": digest(*sources)}
+        found = self.tests.setdefault(report.nodeid, new)
         found["seconds"] = round(found["seconds"] + report.duration, 1)
         if report.outcome != "passed":
             found["outcome"] = report.outcome
@@ -60,7 +77,6 @@ def main() -> int:
             "commit": recording.commit(),
             "machine": recording.machine(load),
             "versions": recording.versions(),
-            "kernels": kernels_digest(),
             "tests": dict(sorted(outcomes.tests.items())),
         }
         recording.write(given.record, table)

@@ -28,6 +28,13 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     return None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a long test is of goes into its report: see ``benchmarks/long_tests.py``."""
+    for item in items:
+        if (mark := item.get_closest_marker("long")) is not None:
+            item.user_properties.append(("sources", list(mark.args)))
+
+
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Writes files, by name, into an empty folder in which the test runs."""

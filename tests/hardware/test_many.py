@@ -71,6 +71,7 @@ def check_not_caught(simulator: Simulator, pairs: list[tuple[str, str]]) -> None
             tamis.compile({"q": "//a"}).match(documents[0].encode())
 
 
+@pytest.mark.long("tamis/hardware")
 @pytest.mark.parametrize("system", ["shared", "wide"])
 def test_a_thousand_queries(system: str, tmp_path: Path) -> None:
     queries = drawn_queries()
