@@ -12,6 +12,7 @@ from tests.support.processes import output, start
 MODULE = "tests.documents.borders"
 
 
+@pytest.mark.long("tamis/documents")
 @pytest.mark.parametrize("how", ["", "-in-place"])
 def test_lengths_and_places(how: str) -> None:
     lengths, places = start(MODULE, f"lengths{how}"), start(MODULE, f"places{how}")

@@ -52,6 +52,7 @@ OTHER_PLACES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.long("tamis/documents")
 @pytest.mark.parametrize("place", PLACES)
 def test_every_character(place: str) -> None:
     counts = compare((PLACES[place](encoded(code)) for code in CODES), "all")
@@ -85,6 +86,7 @@ def sequences() -> Iterator[bytes]:
     yield from (bytes(four) for four in product(range(0xF0, 0x100), high, edges[::3], edges))
 
 
+@pytest.mark.long("tamis/documents")
 @pytest.mark.parametrize("place", ["<a>%s</a>", "<a x='%s'/>", "<a><!--%s--></a>"])
 def test_sequences_of_bytes(place: str) -> None:
     before, after = place.encode().split(b"%s")

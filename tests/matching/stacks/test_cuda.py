@@ -14,6 +14,7 @@ from tamis.matching.engines.stacks import CUDA
 from tests.support.processes import printed
 
 
+@pytest.mark.long("tamis/matching/engines/stacks")
 def test_in_the_simulator() -> None:
     """Numba's simulator says nothing of speed, nor of the order of threads."""
     pytest.importorskip("numba_cuda", reason="needs the extra cuda")

@@ -17,6 +17,7 @@ from tests.support.processes import printed
 SOURCES = Path(tamis.__file__).parents[1]
 
 
+@pytest.mark.long("tamis_papers/pcm")
 def test_in_the_simulator() -> None:
     """It says nothing about speed, nor about how threads of a GPU see each other's memory."""
     found = printed("-m", "tests.papers.pcm.simulated", NUMBA_ENABLE_CUDASIM="1")

@@ -27,6 +27,7 @@ TWIGS = ["/a//c[.//d]/e", "/a//c//d", "//a[b]/c", "//a[b][.//c]", "//a//a", "//*
 DOCUMENTS = [TRAP, "<a><a><b/></a><b/><x><c/></x></a>", "<a><b/><c><a><a><b/><c/></a></a></c></a>"]
 
 
+@pytest.mark.long("tamis_papers/twigstacks")
 def test_in_the_simulator() -> None:
     """Numba's simulator says nothing of speed, nor of the order of threads."""
     pytest.importorskip("numba_cuda", reason="needs the extra cuda")
@@ -159,6 +160,7 @@ def modelled() -> list[dict[str, Any]]:
     return [json.loads(line) for line in printed("-m", "benchmarks.gpu_model").splitlines()]
 
 
+@pytest.mark.long("tamis_papers/twigstacks")
 def test_ptx(modelled: list[dict[str, Any]]) -> None:
     """All is inlined and no register is spilt. Arrays need no atomic operation, three barriers."""
     found = [each for each in modelled if each.get("kernel") == "twigstacks"]
@@ -177,6 +179,7 @@ def test_ptx(modelled: list[dict[str, Any]]) -> None:
         assert all(0 < microseconds < 1 for microseconds in each["model_us_per_event"].values())
 
 
+@pytest.mark.long("tamis_papers/twigstacks")
 def test_ablations(modelled: list[dict[str, Any]]) -> None:
     """Every size of a block fits; two streams hide the copies of all launches but one."""
     sizes = [each for each in modelled if each.get("ablation") == "block size"]
