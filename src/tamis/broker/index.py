@@ -110,9 +110,12 @@ class TopicIndex:
             each.flush()
 
     def warm(self) -> None:
-        """Make what the first change would have to wait for; in any thread."""
-        for each in list(self._sets.values()):
+        """Make what the first message, and the first change, would have to wait for; in any thread."""
+        for language, each in list(self._sets.items()):
             _ = 0 in each
+            if language == "xpath":
+                each.match(b"<a/>")
+                Matcher({0: "//a"}).match(b"<a/>")  # imports what compiles a change
 
     # -- subscriptions -----------------------------------------------------------------------------
 
