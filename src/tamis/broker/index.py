@@ -110,7 +110,7 @@ class TopicIndex:
             each.flush()
 
     def warm(self) -> None:
-        """Make what the first message, and the first change, would have to wait for; in any thread."""
+        """Make what the first message and the first change would wait for; in any thread."""
         for language, each in list(self._sets.items()):
             _ = 0 in each
             if language == "xpath":
