@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import psycopg
@@ -177,6 +177,28 @@ def stop_in_a_transaction(first: PostgresStore, second: PostgresStore) -> None:
         assert second.acquire().keys() == {"t/a"}
         assert second.read("t/a").last == 0
         second.write(messages(1, b"good"))
+
+
+def test_nobody_waits_for_a_process_that_stands_still(url: str) -> None:
+    """It has locked a row that all need: its lease ends, and then its connection."""
+    second = PostgresStore(url)
+    first = PostgresStore(url, lease_s=0.5)
+    short = f"{url}{'&' if '?' in url else '?'}options=-c%20lock_timeout%3D1s"
+    with suppress(StoreError), first._changing(), ThreadPoolExecutor() as pool:
+        first._one("UPDATE process SET epoch = epoch RETURNING epoch")
+        waiting = pool.submit(second.create, "t/a", TopicOptions())
+        time.sleep(0.7)
+        assert not waiting.done()
+        second.renew()  # as a thread does each second
+        waiting.result(5)
+    first.close()
+    first = PostgresStore(url, lease_s=0.5)
+    with suppress(StoreError), first._changing():
+        first._one("UPDATE process SET epoch = epoch RETURNING epoch")
+        third = PostgresStore(short)  # nobody has renewed a lease meanwhile
+    assert third.epoch > second.epoch
+    for store in (first, second, third):
+        store.close()
 
 
 def test_a_process_that_stops_in_a_transaction(url: str) -> None:

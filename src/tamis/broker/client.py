@@ -159,11 +159,18 @@ class Client(_Base):
     fail = _sync(calls.fail)
     release = _sync(calls.release)
 
-    def __enter__(self) -> Self:
+    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+        super().__init__(url, token)
         self._http = httpx2.Client(**self._settings)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; leaving ``with`` does so, too."""
         self._http.close()
 
     def call(self, call: Call[T]) -> T:
@@ -275,11 +282,18 @@ class AsyncClient(_Base):
     fail = _async(calls.fail)
     release = _async(calls.release)
 
-    async def __aenter__(self) -> Self:
+    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+        super().__init__(url, token)
         self._http = httpx2.AsyncClient(**self._settings)
+
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """See :meth:`Client.close`."""
         await self._http.aclose()
 
     async def call(self, call: Call[T]) -> T:

@@ -21,6 +21,7 @@ from tamis.broker.core.queue import BrokerError
 from tamis.broker.store.queries import Change, Queries
 from tamis.core.errors import (
     EventError,
+    MalformedDocument,
     MalformedEvent,
     StoreError,
     SubscriptionSyntaxError,
@@ -29,6 +30,7 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.index.durable import DurableSet
+from tamis.documents.source import MAGIC
 from tamis.events.live import EventMatcher
 from tamis.matching.live import Matcher
 from tamis.transform.transformer import Transformer
@@ -41,6 +43,9 @@ _LANGUAGES: tuple[Language, ...] = "xpath", "flwr", "events"
 _COMPILED_MIN = 64
 """So many new subscriptions are compiled at once, and not when the next message waits for them."""
 _CHECKPOINT_MIN = 1_000
+
+
+_COMPRESSED = MalformedDocument("the message is compressed: send Content-Encoding: gzip", 1, 1)
 
 
 class UnsupportedContent(BrokerError):  # noqa: N818 - says what the message is
@@ -111,11 +116,11 @@ class TopicIndex:
 
     def warm(self) -> None:
         """Make what the first message and the first change would wait for; in any thread."""
-        for language, each in list(self._sets.items()):
+        for each in list(self._sets.values()):
             _ = 0 in each
-            if language == "xpath":
-                each.match(b"<a/>")
-                Matcher({0: "//a"}).match(b"<a/>")  # imports what compiles a change
+        if "xpath" in self._sets:
+            self._open("xpath").match(b"<a/>")
+            Matcher({0: "//a"}).match(b"<a/>")  # imports what compiles a change
 
     # -- subscriptions -----------------------------------------------------------------------------
 
@@ -165,10 +170,11 @@ class TopicIndex:
 
     def _match_xml(self, bodies: list[bytes]) -> list[list[int] | TamisError]:
         answers: list[Any] = []
-        for found, *_ in self._open("xpath").snapshot().answers(bodies):
+        documents = [_COMPRESSED if body.startswith(MAGIC) else body for body in bodies]
+        for found, *_ in self._open("xpath").snapshot().answers(documents):
             answers += (found.errors.get(n) or found.ids(n) for n in range(found.documents))
         if "flwr" in self._sets:
-            for place, made in enumerate(self._open("flwr").transform_many(bodies)):
+            for place, made in enumerate(self._open("flwr").transform_many(documents)):
                 if made.error is None and isinstance(answers[place], list):
                     answers[place] = sorted({*answers[place], *made.subscriptions})
                 elif isinstance(answers[place], list):
@@ -177,7 +183,8 @@ class TopicIndex:
 
     def _match_json(self, bodies: list[bytes]) -> list[list[int] | TamisError]:
         lines = [_line(body) for body in bodies]
-        found = self._open("events").match_ndjson(b"\n".join(line for line in lines if line))
+        text = b"\n" + b"\n".join(line for line in lines if line)  # no body is the head of a file
+        found = self._open("events").match_ndjson(text)
         answers: list[Any] = []
         for line in lines:
             match = next(found) if line else None

@@ -34,15 +34,22 @@ from tamis.core.errors import TamisError
 
 T = TypeVar("T")
 _TOGETHER_BYTES = 4 << 20
+_MESSAGE_BYTES = 1_000
+"""What a message takes beside its body while it waits, about."""
 
 
 class Taken(NamedTuple):
-    """What a consumer gets: a lease, or when there may be one; and how it is delivered."""
+    """What a consumer gets: a lease, or when there may be one; and how it is delivered.
+
+    Attributes:
+        first_left: the first message that is to be delivered, apart from those of the lease.
+    """
 
     lease: Lease | None
     due: float | None
     subscription: Subscription
     number: int
+    first_left: int | None = None
 
 
 class Watch:
@@ -147,7 +154,7 @@ class Service:
         def command(broker: Broker, request: int) -> None:
             broker.publish(topic, [((request, n), each) for n, each in enumerate(messages)])
 
-        size = sum(len(message.body) for message in messages)
+        size = sum(len(message.body) for message in messages) + _MESSAGE_BYTES * len(messages)
         replies: list[Reply] = await self._call(command, len(messages), size)
         return replies
 
@@ -212,7 +219,8 @@ class Service:
             due = None if lease else broker.due(topic, subscription)
             found = broker.topic(topic)
             number = found.find(subscription)
-            return Taken(lease, due, found.subscriptions[number], number)
+            left = found.queues[number].first_left(lease.token) if lease else None
+            return Taken(lease, due, found.subscriptions[number], number, left)
 
         return await self.ask(command)
 

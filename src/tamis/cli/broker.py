@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -207,12 +208,15 @@ def publish(
     """
     if documents.count("-") > 1:
         raise UsageError("standard input can be read only once: give - once")
+    if not events and (named := [each for each in documents if each.endswith(_OF_JSON)]):
+        raise UsageError(f"{named[0]} has JSON: add --events, for an event a line")
     with server.connected() as client, open_results() as results:
         batches = _events(documents) if events else _documents(documents)
         for batch in batches:
             _publish(client, topic, batch, events, results)
 
 
+_OF_JSON = (".json", ".ndjson", ".jsonl")
 _Messages = list[tuple[dict[str, object], bytes | DocumentError]]
 """How the result of each message begins, and its bytes."""
 
@@ -292,7 +296,8 @@ def subscribe(  # noqa: PLR0913, PLR0917 - one for each option
         id: The id of a single subscription.
         expression: Its expression.
         subscriptions: A UTF-8 file with one subscription per line: id, tab, expression. In
-            *.ndjson, each line is {"id": …, "expression": "…"}. For flwr, also a folder with a file
+            *.ndjson, each line is {"id": …, "expression": "…"}, and may have what the broker's
+            export has: language, payload, delivery, webhook. For flwr, also a folder with a file
             ID.xq for each subscription.
         language: xpath and flwr match XML, events matches JSON objects.
         payload: What consumers get. ids: the numbers of messages. document: the message. nodes:
@@ -305,20 +310,39 @@ def subscribe(  # noqa: PLR0913, PLR0917 - one for each option
     options: dict[str, Any] = {"language": language, "payload": payload}
     if webhook is not None:
         options["webhook"] = {"url": webhook}
-    pairs = [] if subscriptions is None else _pairs(subscriptions, language)
+    lines = [] if subscriptions is None else _lines(subscriptions, options)
     with server.connected() as client, open_results() as results:
         if create_topic and topic not in (each["name"] for each in client.topics()):
             client.create_topic(topic)
         if id is not None and expression is not None:
             results.write(client.subscribe(topic, id, expression, **options))
             return
-        lines = [{"id": str(id), "expression": text, **options} for id, text in pairs]
         made = client.import_subscriptions(topic, lines)
         for each in made.pop("errors"):
             say(f"{subscriptions}, subscription {each['line']}: {each['problem']['detail']}")
         results.write(made)
     if made["refused"]:
         raise Exit(Status.USAGE)
+
+
+def _lines(path: Path, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """The subscriptions of a file or folder, as an import takes them."""
+    if path.suffix != ".ndjson":
+        pairs = _pairs(path, options["language"])
+        return [{"id": str(id), "expression": text, **options} for id, text in pairs]
+    lines = []
+    with reading(path):
+        text = path.read_text(encoding="utf-8-sig")
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            found = json.loads(line.strip() or "null")
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{path}, line {number}: it is not JSON: {error}") from None
+        if isinstance(found, dict):
+            lines.append(options | found | {"id": str(found.get("id", ""))})
+        elif found is not None:
+            raise UsageError(f"{path}, line {number}: it is not an object")
+    return lines
 
 
 def _pairs(path: Path, language: str) -> list[tuple[object, str]]:

@@ -343,7 +343,7 @@ class DocumentReader(NamedTuple):
             for document in documents:
                 if type(document) is bytes:  # which takes few steps
                     group.append(self.read(document))
-                    size += len(document)
+                    size += _size(group[-1])  # it may be compressed
                     if len(group) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
                         yield group
                         group, size = [], 0

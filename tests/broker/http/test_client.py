@@ -213,6 +213,12 @@ def test_on_the_command_line(broker: BrokerProcess, tmp_path: Path) -> None:
     refused = run(broker, "subscribe", *topic, *many, "--create-topic")
     assert lines(refused, 2) == [{"added": 1, "refused": 1, "version": 2}]
     assert "subscription 2" in refused.stderr
+    exported = broker.http.get("/v1/topics/commands/subscriptions/export").text
+    (tmp_path / "e.ndjson").write_text(exported + "\n")
+    copied = run(broker, "subscribe", "--topic", "copied", "--create-topic",
+                 "--subscriptions", str(tmp_path / "e.ndjson"))  # fmt: skip
+    assert lines(copied) == [{"added": 2, "refused": 0, "version": 2}]
+    assert broker.http.get("/v1/topics/copied/subscriptions/export").text == exported
     (tmp_path / "1.xml").write_text(ORDER)
     (tmp_path / "2.xml").write_text("<order>")
     names = [str(tmp_path / name) for name in ("1.xml", "2.xml", "3.xml")]
@@ -240,6 +246,7 @@ def test_on_the_command_line(broker: BrokerProcess, tmp_path: Path) -> None:
         (("tail", "--id", "a", "--topic", "t", "--url", "x"), "http://"),
         (("tail", "--id", "a", "--topic", "t", "--token", "@/none"), "cannot read the token"),
         (("publish", "--topic", "t", "-", "-"), "only once"),
+        (("publish", "--topic", "t", "a.json"), "add --events"),
         (("subscribe", "--topic", "t", "--id", "a"), "either --subscriptions"),
         (("subscribe", "--topic", "t", "--id", "a", "--expression", "//["), "no topic"),
     ],

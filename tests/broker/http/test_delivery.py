@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from tests.broker.http.process import XML, BrokerProcess, checked, eventually, s
 
 ORDER = "<order><total>250</total><item>é</item></order>"
 QUICK = {"delay_s": 0.01, "delay_max_s": 0.01}
+SLOW = {"delay_s": 2.0, "delay_max_s": 2.0}
 
 
 def numbers(messages: list[dict[str, Any]]) -> list[int]:
@@ -224,6 +226,30 @@ def test_a_stream_says_first_where_it_begins(broker: BrokerProcess, topic: str) 
     assert "data:" not in first
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_stream_names_no_message_before_which_others_are_to_come(
+    broker: BrokerProcess, topic: str, ordered: bool
+) -> None:
+    """What failed before would be lost: the client's next ``Last-Event-ID`` acknowledges it."""
+    broker.subscribe(topic, "a", "//order", delivery={"ordered": ordered, **SLOW})
+    for _ in range(3):
+        broker.publish(topic, ORDER)
+    lease = broker.lease(topic, "a", max=1)
+    say(broker, topic, "fail", token=lease["token"], number=1, reason="no")
+    last = "0"
+    with broker.http.stream("GET", f"{topic}/subscriptions/a/events") as answer:
+        text = ""
+        for part in answer.iter_text():
+            text += part
+            if ordered or text.count("data:") == 2:  # of those that did not fail
+                break
+    assert re.findall(r"^id: (\d+)$", text, re.MULTILINE) == [last]
+    headers = {"last-event-id": last}
+    with broker.http.stream("GET", f"{topic}/subscriptions/a/events", headers=headers) as again:
+        events = (json.loads(line[5:]) for line in again.iter_lines() if line.startswith("data:"))
+        assert {next(events)["number"] for _ in range(3)} == {1, 2, 3}
+
+
 # -- WebSockets ------------------------------------------------------------------------------------
 
 
@@ -253,6 +279,31 @@ def test_a_socket(broker: BrokerProcess, topic: str) -> None:
     again = broker.lease(topic, "a", wait_s=10)
     assert numbers(again["messages"]) == [4, 5]
     assert again["messages"][0]["attempt"] == 2
+
+
+@pytest.mark.parametrize("said", ['{"acknowledge": [2]}', '{"acknowledge": [99]}', '{"fail": 2}'])
+def test_a_socket_that_names_what_was_not_sent(
+    broker: BrokerProcess, topic: str, said: str
+) -> None:
+    """Nothing of it is followed, and the next consumer has everything."""
+    broker.subscribe(topic, "a", "//order")
+    for _ in range(2):
+        broker.publish(topic, ORDER)
+    with socket(broker, topic, window=1) as talking:
+        assert receive(talking, 1) == [1]
+        talking.send(said)
+        with pytest.raises(Exception) as ended:  # noqa: PT011 - closed with our code
+            talking.recv(timeout=10)
+    assert ended.value.rcvd.code == 4400  # type: ignore[attr-defined]
+    with socket(broker, topic, window=1) as talking:
+        assert receive(talking, 1) == [1]
+        talking.send('{"acknowledge": [1]}')
+        assert receive(talking, 1) == [2]
+        talking.send('{"acknowledge": [1]}')  # once more
+        talking.send('{"acknowledge": [2]}')
+    until = time.monotonic() + 5
+    while broker.lease(topic, "a", max=1)["messages"] and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("said", ["{", "[]", '{"acknowledge": 1}', '{"acknowledge": ["x"]}',

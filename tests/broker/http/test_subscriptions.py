@@ -84,6 +84,8 @@ def test_if_match(broker: BrokerProcess, topic: str) -> None:
         ({"delivery": {"window": 0}}, "window"),
         ({"delivery": {"window": 1 << 70}}, "window"),
         ({"other": 1}, "other"),
+        ({"payload": "message"}, "the payload message is for the language flwr"),
+        ({"payload": "nodes", "language": "events", "expression": "a = 1"}, "language xpath"),
         ({"webhook": {"url": "http://169.254.169.254/"}}, ""),
         ({"webhook": {"url": "http://10.0.0.1/"}}, ""),
         ({"webhook": {"url": "ftp://127.0.0.1/"}}, ""),

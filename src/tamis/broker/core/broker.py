@@ -35,7 +35,7 @@ from tamis.broker.core.model import (
     tenant_of,
 )
 from tamis.broker.core.queue import Changes, DeliveryQueue, Failure, Lease
-from tamis.broker.core.topic import Sources, Topic
+from tamis.broker.core.topic import REWIND_MAX, Sources, Topic
 from tamis.core.errors import TamisError
 
 
@@ -216,9 +216,15 @@ class Broker:
         """See ``DeliveryQueue.due``."""
         return self._queue_of(self._name(topic, subscription)).due()
 
-    def cursor(self, topic: str, subscription: str) -> int:
-        """All messages up to this one were delivered, dropped, or have a failure."""
-        return self._queue_of(self._name(topic, subscription)).cursor
+    def received(self, topic: str, subscription: str) -> int | None:
+        """All messages up to this one were delivered, dropped or are dead.
+
+        None if it is so old that no consumer can name it: see ``Topic.rewind``.
+        """
+        queue = self._queue_of(self._name(topic, subscription))
+        first = queue.first_left()
+        found = queue.cursor if first is None else first - 1
+        return None if queue.last - found > REWIND_MAX else found
 
     def extend(self, topic: str, subscription: str, token: int, until: float) -> None:
         """Let a lease end later."""

@@ -452,6 +452,13 @@ class DeliveryQueue:
         self._dead = {number for number in self._dead if number > cursor}
         return found
 
+    def first_left(self, token: int = 0) -> int | None:
+        """The first message that is to be delivered, apart from those of a lease."""
+        own = self._leases[token].deliveries if token else {}
+        failed = self._failures.keys() - own.keys()
+        others = (held.deliveries for at, held in self._leases.items() if at != token)
+        return min(failed.union(self._waiting[:1], *others), default=None)
+
     def first_open(self) -> int | None:
         """The first message that is to be delivered and has no failure."""
         on_lease = (number for held in self._leases.values() for number in held.deliveries)

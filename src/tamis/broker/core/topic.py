@@ -22,7 +22,7 @@ from tamis.broker.core.model import (
 )
 from tamis.broker.core.queue import BrokerError, DeliveryQueue
 
-_REWIND_MAX = 100_000
+REWIND_MAX = 100_000
 """The thread of the broker reads so many rows in a second."""
 _QUEUES_KEPT = 50_000
 """To make a queue again takes two look-ups; a queue takes a kilobyte."""
@@ -198,8 +198,8 @@ class Topic:
         first, last = queue.first_open(), queue.last
         if queue.options.is_ordered and first is not None:
             last = first - 1  # what is beyond is to be delivered anyway
-        if last - to > _REWIND_MAX:
-            raise BrokerError(f"no more than the last {_REWIND_MAX:,} messages can come again")
+        if last - to > REWIND_MAX:
+            raise BrokerError(f"no more than the last {REWIND_MAX:,} messages can come again")
         stored = self.catalog.matched(number, to, last) if to < last else ()
         numbers = sorted({*stored, *queue.settled_beyond(to)})
         queue.rewind(to, numbers)
@@ -247,10 +247,11 @@ class Topic:
         found = self.catalog.key(scope, key) if known is None else known
         if found is None:
             return None
+        named = key.rpartition("/")[0] or key  # without the part of the request
         if found[0] != fingerprint:
-            raise KeyConflict(f"another request had the idempotency key {key!r}: use a new key")
+            raise KeyConflict(f"another request had the idempotency key {named!r}: use a new key")
         if known is not None:
-            raise KeyInFlight(f"the request with the idempotency key {key!r} is being stored")
+            raise KeyInFlight(f"the request with the idempotency key {named!r} is being stored")
         return found[1]
 
     def hold_key(self, message: Message) -> None:

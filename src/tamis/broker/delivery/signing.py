@@ -22,7 +22,7 @@ PREFIX = "whsec_"
 _BYTES_MIN, _BYTES_MAX, _BYTES_NEW = 24, 64, 32
 _SECRETS_MAX = 8  # keeps the header small
 _ID = re.compile(r"[!-\-/-~]{1,256}")  # visible ASCII without the full stop
-_HINT = "create one with new_secret()"
+_HINT = "give none, and the broker makes one"
 
 
 def new_secret() -> str:

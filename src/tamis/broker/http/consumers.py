@@ -26,9 +26,10 @@ MessageNumber = Annotated[int, Path(ge=1, lt=1 << 40)]
 @router.post(_SUBSCRIPTION + "/lease", response_model=models.Lease)
 async def lease(
     broker: Broker, token: Subscriber, topic: models.TopicName, id: models.SubscriptionId,
-    asked: models.LeaseRequest, request: Request,
+    request: Request, asked: models.LeaseRequest | None = None,
 ) -> Response:  # fmt: skip
     """Fetch messages, for a time: acknowledge them, or they come again."""
+    asked = asked or models.LeaseRequest()
     name = f"{token.tenant}/{topic}"
     taken = await _unless_gone(
         request, broker.take(name, id, asked.max, asked.lease_s, asked.wait_s)

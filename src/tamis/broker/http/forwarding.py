@@ -14,17 +14,26 @@ from typing import Any, Self
 from urllib.parse import quote, unquote
 
 import aiohttp
+from yarl import URL
 
 from tamis.broker.core.model import Elsewhere
 from tamis.broker.http.access import Access, Unauthorized
 from tamis.broker.http.consumers import until_first_ends, wait_until_gone
-from tamis.broker.http.ingest import Receive, Scope, Send, authorization_of, headers_in, refuse
+from tamis.broker.http.ingest import (
+    FORWARDED,
+    Receive,
+    Scope,
+    Send,
+    authorization_of,
+    headers_in,
+    refuse,
+)
 from tamis.broker.http.problems import last_line, status_of
 from tamis.broker.service import Service
 from tamis.core.errors import StoreError, TamisError
 
 _TOPIC = re.compile(r"/v1/topics/([^/]+)(?:/.*)?")
-_MARK = "tamis-forwarded"
+_MARK = FORWARDED.decode()
 _KNOWN_S = 1.0
 _PER_CONNECTION = {
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
@@ -84,6 +93,8 @@ class Forwarding:
 
     async def _owner(self, topic: str) -> str | None:
         """The URL of the process that has a topic; None: there is no such topic."""
+        if "\0" in topic:
+            return None
         url, until = self._owners.get(topic, (None, 0.0))
         if time.monotonic() >= until:
             self._owners.pop(topic, None)
@@ -115,7 +126,7 @@ class Forwarding:
         headers = headers_in(scope)
         has_body = "content-length" in headers or "transfer-encoding" in headers
         async with self._session.request(
-            scope["method"], _target(url, scope), headers=_passed(headers.items()),
+            scope["method"], _target(url, scope), headers=_passed(headers.items()) | {_MARK: "1"},
             data=_body(receive) if has_body else None,
             skip_auto_headers=("user-agent", "accept", "accept-encoding", "content-type"),
             allow_redirects=False,
@@ -136,7 +147,7 @@ class Forwarding:
     # -- WebSockets --------------------------------------------------------------------------------
 
     async def _socket(self, url: str, scope: Scope, receive: Receive, send: Send) -> None:
-        passed = _passed(headers_in(scope).items())
+        passed = _passed(headers_in(scope).items()) | {_MARK: "1"}
         headers = {name: value for name, value in passed.items() if name[:4] != "sec-"}
         await receive()  # websocket.connect
         try:
@@ -161,16 +172,14 @@ class Forwarding:
 
 def _passed(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     passed = {name.lower(): value for name, value in headers}
-    return {name: value for name, value in passed.items() if name not in _PER_CONNECTION} | {
-        _MARK: "1"
-    }
+    return {name: value for name, value in passed.items() if name not in _PER_CONNECTION}
 
 
-def _target(url: str, scope: Scope) -> str:
+def _target(url: str, scope: Scope) -> URL:
     path = scope.get("raw_path") or quote(scope["path"]).encode()
     query = scope["query_string"]
     target: bytes = path + b"?" * bool(query) + query
-    return url + target.decode("latin-1")
+    return URL(url + target.decode("latin-1"), encoded=True)  # as it is: with its dots
 
 
 async def _body(receive: Receive) -> AsyncIterator[bytes]:

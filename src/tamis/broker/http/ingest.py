@@ -36,6 +36,9 @@ ROUTE = re.compile(r"/v1/topics/([^/]+)/messages")
 _LINES = {"application/x-ndjson", "application/ndjson", "application/jsonl"}
 _DATA = {"data", "data_base64", "datacontenttype"}
 _KEY_MAX, _TEXT_MAX, _GZIP_MEMBERS_MAX = 255, 512, 16
+_JSON_BYTES_MAX = 16 << 20
+FORWARDED = b"tamis-forwarded"
+"""The header of a request that comes from another process of the broker."""
 
 
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -85,7 +88,8 @@ class Ingest:
         body = await self._bodies.read(headers, receive)
         if "content-encoding" in headers:
             body = await asyncio.to_thread(self._decoded, headers, body)
-        messages, is_batch = read_messages(headers, body, self._options)
+        every, is_batch = read_messages(headers, body, self._options)
+        messages = [each for each in every if isinstance(each, Message)]
         for text in {message.id for message in messages}:
             _check_text(text, text.isprintable())
         for text in {message.content_type for message in messages}:
@@ -97,8 +101,13 @@ class Ingest:
             messages = _keyed(messages, key, f"{topic} messages", headers, body)
         replies = await self._service.publish(topic, messages) if messages else []
         if is_batch:
-            refused = sum(reply.error is not None for reply in replies)
-            return 207 if refused else 202, {"results": [_result(reply) for reply in replies]}
+            stored = iter(replies)
+            results = [
+                _result(next(stored) if isinstance(each, Message) else Reply(None, error=each))
+                for each in every
+            ]
+            refused = len(every) > len(messages) or any(reply.error for reply in replies)
+            return 207 if refused else 202, {"results": results}
         (reply,) = replies
         if reply.error is not None:
             raise reply.error
@@ -151,7 +160,10 @@ async def _send(send: Send, status: int, body: Any, headers: dict[str, str]) -> 
 
 def headers_in(scope: Scope) -> dict[str, str]:
     """The headers of a request; their names are in lower case."""
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    headers = scope["headers"]
+    # Another process sends in UTF-8 what it has read as Latin 1.
+    encoding = "utf-8" if (FORWARDED, b"1") in headers else "latin-1"
+    return {name.decode("latin-1"): value.decode(encoding, "replace") for name, value in headers}
 
 
 class Bodies:
@@ -246,8 +258,8 @@ def timed(receive: Receive, options: IngestOptions) -> Receive:
 
 def read_messages(
     headers: dict[str, str], body: bytes, options: IngestOptions
-) -> tuple[list[Message], bool]:
-    """The messages of a request, and whether it is a batch."""
+) -> tuple[Sequence[Message | BrokerError], bool]:
+    """The messages of a request, or what is wrong with one of a batch; and whether it is one."""
     content_type = headers.get("content-type", "application/xml")
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/cloudevents+json":
@@ -256,18 +268,24 @@ def read_messages(
         found = _json(body)
         if not isinstance(found, list):
             raise BadRequest("a batch of CloudEvents is a JSON array")
-        messages = [_structured(each) for each in found]
+        messages: list[Any] = [_structured_or_error(each) for each in found]
     elif kind in _LINES:
+        if body.count(b"\n") > 2 * options.messages_max:  # blank ones too
+            raise TooLarge(_too_many(options))
         messages = [Message(line, "application/json") for line in body.split(b"\n") if line.strip()]
     elif kind.startswith("multipart/"):
-        messages = _parts(content_type, body, options.messages_max)
+        messages = _parts(content_type, body, options)
     else:
         if kind_of(content_type) is None:
             raise UnsupportedContent(f"the content type {content_type!r} is neither XML nor JSON")
         return [_binary(headers, content_type, body)], False
     if len(messages) > options.messages_max:
-        raise TooLarge(f"a request has at most {options.messages_max:,} messages")
+        raise TooLarge(_too_many(options))
     return messages, True
+
+
+def _too_many(options: IngestOptions) -> str:
+    return f"a request has at most {options.messages_max:,} messages"
 
 
 def _check_text(text: str, is_header: bool) -> None:
@@ -280,6 +298,8 @@ def _check_text(text: str, is_header: bool) -> None:
 
 
 def _json(body: bytes) -> Any:
+    if len(body) > _JSON_BYTES_MAX:  # it takes thirty times its bytes at most
+        raise TooLarge(f"a body of CloudEvents has at most {_JSON_BYTES_MAX:,} bytes")
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -297,6 +317,13 @@ def _binary(headers: dict[str, str], content_type: str, body: bytes) -> Message:
         name[3:]: unquote(value) for name, value in headers.items() if name.startswith("ce-")
     }
     return _event(attributes, body, content_type)
+
+
+def _structured_or_error(event: Any) -> Message | BrokerError:
+    try:
+        return _structured(event)
+    except BrokerError as error:
+        return error
 
 
 def _structured(event: Any) -> Message:
@@ -339,15 +366,15 @@ def _dumps(value: Any) -> bytes:
 # -- multipart -------------------------------------------------------------------------------------
 
 
-def _parts(content_type: str, body: bytes, most: int) -> list[Message]:
+def _parts(content_type: str, body: bytes, options: IngestOptions) -> list[Message]:
     """The messages of a multipart body (RFC 2046), each of the content type of its part."""
     head = email.message.Message()
     head["content-type"] = content_type
     if not (boundary := head.get_boundary()):
         raise BadRequest("a multipart content type has a boundary")
     delimiter = b"\r\n--" + boundary.encode("latin-1", "replace")
-    if body.count(delimiter) > most + 1:
-        raise TooLarge(f"a request has at most {most:,} messages")
+    if body.count(delimiter) > options.messages_max + 1:
+        raise TooLarge(_too_many(options))
     known: dict[bytes, tuple[str, str]] = {}  # most parts have the same headers
     messages: list[Message] = []
     for part in (b"\r\n" + body).split(delimiter)[1:]:

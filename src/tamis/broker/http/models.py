@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tamis.broker.core.model import Language, Payload, Subscription, TopicOptions, Webhook
 from tamis.broker.core.queue import QueueOptions
@@ -114,6 +114,10 @@ class NewWebhook(_Model):
     )
 
 
+_LANGUAGES: dict[Payload, Language] = {"nodes": "xpath", "message": "flwr"}
+"""Payloads that can be made for one language only."""
+
+
 class NewSubscription(_Model):
     """A subscription to make, or to replace one by."""
 
@@ -132,6 +136,13 @@ class NewSubscription(_Model):
     webhook: NewWebhook | None = Field(
         default=None, description="Without one, consumers fetch the messages."
     )
+
+    @model_validator(mode="after")
+    def _see_payload(self) -> Self:
+        wanted = _LANGUAGES.get(self.payload, self.language)
+        if self.language != wanted:
+            raise ValueError(f"the payload {self.payload} is for the language {wanted}")
+        return self
 
     def subscription(self, id: str, webhook: Webhook | None) -> Subscription:
         """As the broker has it."""

@@ -196,8 +196,7 @@ async def import_subscriptions(
 ) -> models.Imported:
     """Add the subscriptions of lines of JSON; those that cannot be used are listed."""
     name = f"{token.tenant}/{topic}"
-    await broker.ask(lambda core: bool(core.topic(name)))
-    added, refused, version = 0, 0, 0
+    added, refused, version = 0, 0, await broker.ask(lambda core: core.topic(name).indexed)
     errors: list[dict[str, Any]] = []
     async for group in _groups(request):
         commands, numbers = [], []

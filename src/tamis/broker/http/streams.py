@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -37,6 +38,7 @@ HEARTBEAT_S = 15.0
 _LEASE_S = 40 * HEARTBEAT_S  # a client that connects again ends it before
 _MOST = 100
 _WINDOW_MAX = 1_000
+_RESTARTS = 1012
 _EVENT_HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -93,10 +95,10 @@ class Streams:
         self, topic: str, id: str, authorization: str,
         watch: Watch, gone: asyncio.Future[Any], send: Send,
     ) -> None:  # fmt: skip
-        # The client has everything up to the cursor: without it, it could not say so if the
+        # Without the number up to which it has everything, the client could not say so if the
         # connection ends while the first messages are on their way.
-        cursor = await self._service.ask(lambda core: core.cursor(topic, id))
-        body = b"retry: 1000\nid: %d\n\n" % cursor
+        received = await self._service.ask(lambda core: core.received(topic, id))
+        body = b"retry: 1000\n" + (b"" if received is None else b"id: %d\n" % received) + b"\n"
         while not (gone.done() or self._service.is_draining):
             if body:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -111,10 +113,9 @@ class Streams:
             if taken.lease is None:
                 continue
             numbers = [delivery.number for delivery in taken.lease.deliveries]
+            safe = _last_ids(numbers, taken.first_left)
             async for made in self._service.deliveries(topic, taken):
-                body = b"".join(
-                    b"id: %d\ndata: %b\n\n" % (each["number"], orjson.dumps(each)) for each in made
-                )
+                body = b"".join(_event(each, each["number"] in safe) for each in made)
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 body = b""
             if gone.done():
@@ -147,11 +148,32 @@ class Streams:
                 await send({"type": "websocket.accept"})
                 socket = _Socket(self._service, self._access, topic, id, window, watch, send)
                 await socket.run(receive, headers["authorization"])
+                with suppress(Exception):  # it ends as the broker does, or the client has gone
+                    await send({"type": "websocket.close", "code": _RESTARTS})
         except TamisError as error:
             with suppress(Exception):
                 reason = str(error).encode()[:120].decode("utf-8", "ignore")
                 code = 4000 + status_of(error)
                 await send({"type": "websocket.close", "code": code, "reason": reason})
+
+
+def _last_ids(numbers: Sequence[int], first_left: int | None) -> set[int]:
+    """The numbers that are larger than none that comes later: a client that has them has all.
+
+    >>> _last_ids([3, 5, 4, 9], 8)
+    {3, 4}
+    """
+    found, least = set(), sys.maxsize if first_left is None else first_left
+    for number in reversed(numbers):
+        if number < least:
+            found.add(number)
+        least = min(least, number)
+    return found
+
+
+def _event(delivery: dict[str, Any], is_last_id: bool) -> bytes:
+    id = b"id: %d\n" % delivery["number"] if is_last_id else b""
+    return b"%bdata: %b\n\n" % (id, orjson.dumps(delivery))
 
 
 async def _take(service: Service, topic: str, id: str, most: int, watch: Watch) -> Taken:
@@ -185,6 +207,7 @@ class _Socket:
         self._watch, self._send = watch, send
         self._token, self._is_ordered = 0, True
         self._left: set[int] = set()
+        self._last = 0  # the largest number that was sent
 
     async def run(self, receive: Receive, authorization: str) -> None:
         """Send and receive until the client goes, or its token is revoked."""
@@ -209,6 +232,7 @@ class _Socket:
             self._token = taken.lease.token
             self._is_ordered = taken.subscription.options.is_ordered
             self._left = {delivery.number for delivery in taken.lease.deliveries}
+            self._last = max(self._last, *self._left)
             async for made in self._service.deliveries(self._topic, taken):
                 for each in made:
                     text = orjson.dumps(each).decode()
@@ -231,11 +255,14 @@ class _Socket:
             failed, reason = said.get("fail"), str(said.get("reason", "the consumer refused it"))
         except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError):
             raise BadRequest('say {"acknowledge": [numbers]} or {"fail": number}') from None
-        if acknowledged:
-            await self._service.acknowledge(self._topic, self._id, self._token, acknowledged)
-            last = max(acknowledged) if self._is_ordered else 0
-            self._left = {each for each in self._left if each > last and each not in acknowledged}
-        if isinstance(failed, int):
+        named = [*acknowledged, *([failed] if isinstance(failed, int) else [])]
+        if named and max(named) > self._last:
+            raise BadRequest(f"the message {max(named)} was not sent")
+        if done := self._left.intersection(acknowledged):  # others are acknowledged
+            await self._service.acknowledge(self._topic, self._id, self._token, [*done])
+            last = max(done) if self._is_ordered else 0
+            self._left = {each for each in self._left if each > last and each not in done}
+        if failed in self._left:
             await self._fail(failed, reason[:500])
 
     async def _fail(self, number: int, reason: str) -> None:

@@ -38,7 +38,7 @@ _MIGRATING = 0x74616D69
 """The advisory lock of those who make tables: "tami"."""
 _DEFAULTS: dict[str, Any] = {
     "connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
-    "tcp_user_timeout": 10_000, "application_name": "tamis",
+    "tcp_user_timeout": 10_000, "application_name": "tamis", "options": "-c lock_timeout=10s",
 }  # fmt: skip
 """A host that is gone is found in ten seconds, and not in an hour."""
 
@@ -233,8 +233,18 @@ class PostgresStore(_Connection, Store):
             # What an earlier connection of this process began is stored or undone from here on.
             for _ in self._rows("SELECT FROM owners WHERE process = ? FOR UPDATE", self.process):
                 pass
-            (self.epoch,) = self._one("UPDATE process SET epoch = epoch + 1 RETURNING epoch")
+            self.epoch = self._next_epoch()
             opened.pop_all()
+
+    def _next_epoch(self) -> int:
+        """A number that no store had; who has locked it may stand still until its lease is over."""
+        statement = "UPDATE process SET epoch = epoch + 1 RETURNING epoch"
+        try:
+            (epoch,) = self._one(statement)
+        except StoreError:
+            self.renew()
+            (epoch,) = self._one(statement)
+        return int(epoch)
 
     def _migrate(self) -> None:
         with self._advising(), self._connection.transaction():
@@ -315,9 +325,6 @@ class PostgresStore(_Connection, Store):
             The new ones, and their epochs. Nothing of them that was read before is valid.
         """
         self.renew()
-        self._end(
-            "SELECT 'tamis ' || process AS name FROM processes WHERE until < clock_timestamp()"
-        )
         me = self.process
         new = dict(self._rows(_ACQUIRE, me, self.epoch, me, most, me, me))
         if new:
@@ -329,7 +336,7 @@ class PostgresStore(_Connection, Store):
 
     def _end(self, which: str, *values: object) -> None:
         """End the connections that write, of processes that may have stopped in a transaction."""
-        for _ in self._rows(
+        for _ in self._renewing._rows(
             f"SELECT pg_terminate_backend(pid, 1000) FROM ({which}) AS ended "
             "JOIN pg_stat_activity ON application_name = name WHERE datname = current_database()",
             *values,
@@ -350,7 +357,7 @@ class PostgresStore(_Connection, Store):
             self.process, self.epoch,
         ):  # fmt: skip
             pass
-        return {name: self.owned[name] for name in sorted(self.owned)[:share]}
+        return dict(sorted(dict(self.owned).items())[:share])
 
     def renew(self) -> None:
         with self._lock:
@@ -361,6 +368,10 @@ class PostgresStore(_Connection, Store):
                 if own.get(name) != epoch and self.owned.get(name) == epoch:
                     self.owned.pop(name, None)
             self._leased_until = now + self.lease_s
+            # What they have locked, this process may wait for.
+            self._end(
+                "SELECT 'tamis ' || process AS name FROM processes WHERE until < clock_timestamp()"
+            )
 
     def holds(self, topic: str) -> bool:
         return topic in self.owned and time.monotonic() < self._leased_until
@@ -405,6 +416,7 @@ _ADVICE = {
     "42501": _NO_RIGHTS,
     "53100": "the disk of the server is full: make room, and the broker goes on",
     "53": "the server has not enough connections or memory: give it more",
+    "55P03": "another process holds what is to be written for too long: try again",
     "57P01": f"the server stops, or another process took over, and {_LOST.partition(', and ')[2]}",
     "57": f"the server stops or starts, and {_LOST.partition(', and ')[2]}",
     "58": "the disk of the server does not write or read: look at the system's log",
