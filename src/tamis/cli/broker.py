@@ -6,7 +6,7 @@ import gc
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -330,19 +330,16 @@ def _lines(path: Path, options: dict[str, Any]) -> list[dict[str, Any]]:
     if path.suffix != ".ndjson":
         pairs = _pairs(path, options["language"])
         return [{"id": str(id), "expression": text, **options} for id, text in pairs]
-    lines = []
     with reading(path):
-        text = path.read_text(encoding="utf-8-sig")
-    for number, line in enumerate(text.split("\n"), 1):
-        try:
-            found = json.loads(line.strip() or "null")
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"{path}, line {number}: it is not JSON: {error}") from None
-        if isinstance(found, dict):
-            lines.append(options | found | {"id": str(found.get("id", ""))})
-        elif found is not None:
-            raise UsageError(f"{path}, line {number}: it is not an object")
-    return lines
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    found: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, 1):
+        with suppress(KeyError, RecursionError, TypeError, ValueError):
+            if line.strip():
+                found.append(options | (each := json.loads(line)) | {"id": str(each["id"])})
+            continue
+        raise UsageError(f"{path}, line {number}: it is no JSON object with an id")
+    return found
 
 
 def _pairs(path: Path, language: str) -> list[tuple[object, str]]:

@@ -341,14 +341,7 @@ class DocumentReader(NamedTuple):
             documents = documents.items()
         try:
             for document in documents:
-                if type(document) is bytes:  # which takes few steps
-                    group.append(self.read(document))
-                    size += _size(group[-1])  # it may be compressed
-                    if len(group) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
-                        yield group
-                        group, size = [], 0
-                    continue
-                is_file = isinstance(document, _FILES)
+                is_file = type(document) is not bytes and isinstance(document, _FILES)
                 file_bytes = file_size(document) if is_file else None
                 # A pipe may be long until somebody writes to it.
                 if document is Flush.FLUSH or (is_file and file_bytes is None):
