@@ -81,6 +81,11 @@ def test_answers_are_the_same(others: list[str], monkeypatch: pytest.MonkeyPatch
     assert str(list(located)) == str(found[0])
 
 
+@pytest.fixture(autouse=True)
+def compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switching, "in_background", lambda work: work())
+
+
 def chosen(engine: Engine, queries: Queries) -> Callable[[], switching.WithoutCache]:
     def compile() -> list[planner.CompiledAssignment]:
         numbers = np.arange(len(queries), dtype=np.int32)

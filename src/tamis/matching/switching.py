@@ -7,14 +7,14 @@ there. So a :class:`SwitchedSearcher` begins with the automaton and measures sec
 apart for each *kind* of document (by the names of root elements):
 
 * Where many states are new, the time that they take counts as lost; elsewhere a tenth of it does.
-  Once so much is lost as it takes to compile an engine without a cache, that engine is compiled,
-  and tried on a few documents. So what is compiled in vain at most doubles the time, and takes a
-  tenth of it where documents repeat themselves.
+  Once so much is lost as it takes to compile an engine without a cache, that engine is compiled
+  beside the matching, and tried on a few documents: what is in vain is a tenth of the time where
+  documents repeat themselves.
 * From then on the cheaper one answers. The other one gets a few documents whenever it has to be
   measured again: a share of the time (``PROBED``) is spent on that, less if it is much dearer. What
-  the automaton learns of these documents is not lost: once it is the cheaper one again, it answers.
+  the automaton learns of these documents is not lost.
 
-When not to use this: an engine that is named is used.
+An engine that is named is used.
 """
 
 from __future__ import annotations
@@ -95,6 +95,11 @@ class Costs:
         return best, batch.documents
 
 
+def in_background(work: Callable[[], None]) -> None:
+    """Do work that nobody waits for: to compile a million queries takes many seconds."""
+    threading.Thread(target=work, name="tamis-compile", daemon=True).start()
+
+
 class WithoutCache(NamedTuple):
     """An engine without a cache, which may answer some queries.
 
@@ -136,30 +141,30 @@ class Switch:
     def add_lost(self, seconds: float) -> None:
         """Count seconds of the automaton in which another engine might have taken fewer."""
         self._lost += seconds
-        self.direct()  # compiled now, it answers the next documents at once
+        self.direct()  # it begins to be compiled
 
     def direct(self) -> Sequence[CompiledAssignment]:
         """What is compiled for the engine without a cache; nothing where it is not worth it."""
         is_tried = self.is_open and self._lost >= COMPILE_MIN  # few documents: none is chosen yet
         if is_tried and self._lost > self._choose().compile_seconds:
-            with self._lock:  # one thread compiles; the others go on with the automaton
+            with self._lock:  # meanwhile all threads go on with the automaton
                 is_mine, self.is_open = self.is_open, False
             if is_mine:
-                self._direct = self._compiled()
+                in_background(self._compile)
         return self._direct
 
-    def _compiled(self) -> Sequence[CompiledAssignment]:
+    def _compile(self) -> None:
         try:
             compiled = self._choose().compile()
         except EngineRefused as refused:
             log.info("no other engine beside the automaton: %s", refused)
-            return ()
+            return
         for (engine, _, numbers), program in compiled:
             if self._projection | program.projection != self._projection:
                 log.info("no other engine: %s reads more of documents", engine.name)
-                return ()
+                return
             log.info("new states: %s may answer %d of the queries", engine.name, len(numbers))
-        return compiled
+        self._direct = compiled
 
 
 class CachingSearcher(OneSearcher, Protocol):
@@ -235,10 +240,9 @@ class SwitchedSearcher:
         started = perf_counter()
         found = self.cached.match(batch, vocabulary)
         seconds, events = perf_counter() - started, len(batch.tags)
-        entries, before = self.cached.entries(), self._entries
-        self._entries = entries
+        before, self._entries = self._entries, self.cached.entries()
         # Fewer entries than before: the cache was cleared.
-        are_new = not 0 <= entries - before <= NEW_STATES * events
+        are_new = not 0 <= self._entries - before <= NEW_STATES * events
         if are_new:
             self._switch.costs_of(_kind(batch, vocabulary)).add("cached", seconds, events)
         self._switch.add_lost(seconds if are_new else TRIED * seconds)
