@@ -48,7 +48,7 @@ from benchmarks.broker_load import (
 )
 from tests.support.postgres import free_port
 
-RATES = (500, 1_000, 1_500, 2_000, 2_500, 3_000, 3_500, 4_000, 5_000)
+RATES = (500, 1_000, 1_500, 2_000, 2_250, 2_500, 3_000, 3_500, 4_000, 5_000)
 
 
 def every(count: int, **others: Any) -> Iterator[dict[str, Any]]:
