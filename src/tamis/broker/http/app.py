@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
@@ -326,6 +327,7 @@ async def _serve(
     serving = asyncio.ensure_future(server.serve())
     waiting = asyncio.ensure_future(ends.wait())
     gc.freeze()  # to look at all modules again and again holds requests up for 0.1 s
+    sys.setswitchinterval(0.0005)  # a thread that compiles holds the others up for less time
     gc.set_threshold(10_000)  # messages on their way are no garbage
     gc.enable()
     started(options.url)
