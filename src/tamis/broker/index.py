@@ -45,9 +45,6 @@ _COMPILED_MIN = 64
 _CHECKPOINT_MIN = 1_000
 
 
-_COMPRESSED = MalformedDocument("the message is compressed: send Content-Encoding: gzip", 1, 1)
-
-
 class UnsupportedContent(BrokerError):  # noqa: N818 - says what the message is
     """A message is neither XML nor JSON."""
 
@@ -157,20 +154,24 @@ class TopicIndex:
     def match(self, messages: Sequence[Message]) -> list[list[int] | TamisError]:
         """See :class:`tamis.broker.core.model.Index`."""
         kinds = [kind_of(message.content_type) for message in messages]
-        bodies = [message.body for message in messages]
         if kinds.count("xml") == len(kinds):  # the quick way
-            return self._match_xml(bodies)
-        pairs = [*zip(kinds, bodies, strict=True)]
+            return self._match_xml([message.body for message in messages])
+        bodies: dict[str | None, list[bytes]] = {}
+        for kind, message in zip(kinds, messages, strict=True):
+            bodies.setdefault(kind, []).append(message.body)
         answers = {
-            "xml": iter(self._match_xml([body for kind, body in pairs if kind == "xml"])),
-            "json": iter(self._match_json([body for kind, body in pairs if kind == "json"])),
+            "xml": iter(self._match_xml(bodies["xml"]) if "xml" in bodies else ()),
+            "json": iter(self._match_json(bodies["json"]) if "json" in bodies else ()),
             None: (_unsupported(each) for each in messages if kind_of(each.content_type) is None),
         }
         return [next(answers[kind]) for kind in kinds]
 
     def _match_xml(self, bodies: list[bytes]) -> list[list[int] | TamisError]:
         answers: list[Any] = []
-        documents = [_COMPRESSED if body.startswith(MAGIC) else body for body in bodies]
+        packed = "the message is compressed: send Content-Encoding: gzip"
+        documents = [
+            MalformedDocument(packed, 1, 1) if body.startswith(MAGIC) else body for body in bodies
+        ]
         for found, *_ in self._open("xpath").snapshot().answers(documents):
             answers += (found.errors.get(n) or found.ids(n) for n in range(found.documents))
         if "flwr" in self._sets:

@@ -40,7 +40,6 @@ _PER_CONNECTION = {
     "transfer-encoding", "upgrade", "host",
 }  # fmt: skip
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=2.0)
-_RESTARTED = 1012
 _WENT = "the process that has the topic does not answer: try again"
 
 
@@ -57,6 +56,7 @@ class Forwarding:
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
+            headers={_MARK: "1"},
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=_TIMEOUT,
@@ -93,8 +93,6 @@ class Forwarding:
 
     async def _owner(self, topic: str) -> str | None:
         """The URL of the process that has a topic; None: there is no such topic."""
-        if "\0" in topic:
-            return None
         url, until = self._owners.get(topic, (None, 0.0))
         if time.monotonic() >= until:
             self._owners.pop(topic, None)
@@ -126,7 +124,7 @@ class Forwarding:
         headers = headers_in(scope)
         has_body = "content-length" in headers or "transfer-encoding" in headers
         async with self._session.request(
-            scope["method"], _target(url, scope), headers=_passed(headers.items()) | {_MARK: "1"},
+            scope["method"], _target(url, scope), headers=_passed(headers.items()),
             data=_body(receive) if has_body else None,
             skip_auto_headers=("user-agent", "accept", "accept-encoding", "content-type"),
             allow_redirects=False,
@@ -147,7 +145,7 @@ class Forwarding:
     # -- WebSockets --------------------------------------------------------------------------------
 
     async def _socket(self, url: str, scope: Scope, receive: Receive, send: Send) -> None:
-        passed = _passed(headers_in(scope).items()) | {_MARK: "1"}
+        passed = _passed(headers_in(scope).items())
         headers = {name: value for name, value in passed.items() if name[:4] != "sec-"}
         await receive()  # websocket.connect
         try:
@@ -163,8 +161,8 @@ class Forwarding:
                         await send({"type": "websocket.send", "text": message.data})
                 finally:
                     ups.cancel()
-                code = socket.close_code or _RESTARTED
-                code = _RESTARTED if code == aiohttp.WSCloseCode.ABNORMAL_CLOSURE else code
+                is_lost = socket.close_code in {None, aiohttp.WSCloseCode.ABNORMAL_CLOSURE}
+                code = aiohttp.WSCloseCode.SERVICE_RESTART if is_lost else socket.close_code
                 await send({"type": "websocket.close", "code": code})
         except aiohttp.WSServerHandshakeError as error:
             await send({"type": "websocket.close", "code": 4000 + error.status})

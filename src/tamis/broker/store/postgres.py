@@ -149,6 +149,8 @@ class _Connection(Queries):
 
     def owner(self, topic: str) -> str | None:
         """The URL of the process that owns a topic now; None: none does."""
+        if "\0" in topic:  # no text of PostgreSQL has it
+            return None
         found = self._one(
             "SELECT url FROM topics JOIN owners USING (topic) JOIN processes USING (process) "
             "WHERE name = ? AND until > clock_timestamp()",
