@@ -144,7 +144,9 @@ def test_http_is_refused_when_it_is_no_longer_allowed() -> None:
         ):
             return await sender.send(attempt_for(f"http://127.0.0.1:{server.port}/"))
 
-    assert asyncio.run(run()).reason == "http is not allowed: use https"
+    assert asyncio.run(run()).reason == (
+        "http is not allowed: use https, or ask the operator to allow it"
+    )
 
 
 def test_a_sender_must_be_open() -> None:

@@ -117,7 +117,7 @@ class AddressGuard(NamedTuple):
             raise EndpointRefused(_fault(url))
         scheme = found["scheme"].lower()
         if scheme == "http" and not self.is_http_allowed:
-            raise EndpointRefused("http is not allowed: use https, or serve with --allow-http")
+            raise EndpointRefused("http is not allowed: use https, or ask the operator to allow it")
         port = int(found["port"] or _PORTS[scheme])
         if not (port in _PORTS.values() or 1_024 <= port <= 65_535):
             raise EndpointRefused(f"port {port} is not allowed: use 80, 443, or 1024 to 65535")
