@@ -100,7 +100,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
 
     Options:
         inputs: A file, a folder or an archive (zip, tar, tar.gz) with *.xml and *.xml.gz files, a
-            quoted pattern, or a URI (s3://…). Repeatable.
+            quoted pattern, or a URI (s3a://…). Repeatable.
         output: The folder for the results.
         more_inputs: More inputs, as for --input.
         master: The URL of the Spark cluster; local[*] runs on this machine.

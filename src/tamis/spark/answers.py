@@ -29,6 +29,7 @@ from tamis.matching.batches import Answers
 from tamis.matching.match import Match
 from tamis.matching.matcher import CompiledMatcher
 from tamis.matching.selection import Node
+from tamis.spark.filesystems import is_remote, opened
 from tamis.spark.program import ProgramArtifact
 from tamis.spark.rows import (
     ERROR,
@@ -42,7 +43,7 @@ from tamis.spark.rows import (
     printable,
     with_errors,
 )
-from tamis.spark.splits import NAMES, InputSplit, opened
+from tamis.spark.splits import NAMES, InputSplit
 
 log = logging.getLogger("tamis.spark")
 
@@ -262,7 +263,7 @@ class SplitReader:
             yield split.name, UnreadableDocument(split.problem)
         elif split.kind == "stream":
             yield from self._members(split)
-        elif split.kind == "file" and split.part is None and "://" not in split.path:
+        elif split.kind == "file" and split.part is None and not is_remote(split.path):
             yield split.name, Path(split.path)
         else:
             try:
@@ -311,7 +312,7 @@ class SplitReader:
 
     def _opened_archive(self, path: str) -> zipfile.ZipFile:
         if self._archive is None or self._archive[0] != path:
-            file = opened(path) if "://" in path else path
+            file = opened(path) if is_remote(path) else path
             self._archive = path, zipfile.ZipFile(file)
         return self._archive[1]
 

@@ -55,9 +55,9 @@ def match_files(  # noqa: PLR0913 - what may be asked
     Args:
         spark: any session.
         paths: files, folders (their ``*.xml`` and ``*.xml.gz``) and patterns; archives (zip, tar,
-            compressed tar), which stand for such members; and URIs of these in a file system of
-            pyarrow's (``s3://…``, ``hdfs://…``). What is found twice is read once. They are listed
-            each time that Spark plans to compute the result.
+            compressed tar), which stand for such members; and URIs of these as Spark writes them
+            (``file:/…``, ``s3a://…``, ``abfss://…``, ``hdfs://…``). What is found twice is read
+            once. They are listed each time that Spark plans to compute the result.
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
         record: the tag of the elements that are records, each of which is answered by itself. Tasks
             share the records of a large file, if it is not compressed and in UTF-8.
@@ -191,11 +191,10 @@ def _paths(options: Mapping[str, str]) -> list[str]:
             "which files? .load(path), a list of paths, or in SQL OPTIONS (path '…') or LOCATION"
         )
     try:
-        found = json.loads(options.get("paths", "null")) or [options["path"]]
+        found: list[str] = json.loads(options.get("paths", "null")) or [options["path"]]
     except ValueError:
         raise UsageError(f'paths is a JSON list, ["…", "…"], not {options["paths"]}') from None
-    # Spark writes the location of a table so.
-    return [path if "://" in path else path.removeprefix("file:") for path in found]
+    return found
 
 
 def _answer(options: Mapping[str, Any]) -> AnswerSplits:

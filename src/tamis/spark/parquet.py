@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 
 from tamis.core.errors import UnwritableOutput, UsageError
 from tamis.spark import results
+from tamis.spark.filesystems import is_remote, local_path
 from tamis.spark.results import ERRORS, MANIFEST, MATCHES, RESULTS, Run, schemas
 from tamis.spark.splits import FileStatus
 
@@ -57,10 +58,13 @@ class ParquetStore:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        if "://" in os.fspath(folder):
-            raise UsageError(f"cannot write {folder}: the output is a folder that all workers see")
         self.given = os.fspath(folder)
-        self.folder = Path(folder).absolute()
+        if is_remote(self.given):
+            raise UsageError(
+                f"cannot write {self.given}: results are in a folder that all machines see; "
+                "elsewhere Spark writes: tamis.spark.match_files(spark, …).write.parquet('…')"
+            )
+        self.folder = Path(local_path(self.given)).absolute()
         self.overwrite = overwrite
         with self._failure_reported():
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,6 @@ the driver then publishes the run.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ import tamis
 from tamis.core.errors import DocumentError, LxmlEvaluationError, SubscriptionError, SubscriptionId
 from tamis.spark.program import is_bigint
 from tamis.spark.rows import ERROR, ERROR_FIELDS, concatenated, printable
-from tamis.spark.splits import FileStatus
+from tamis.spark.splits import FileStatus, whole_path
 
 MATCHES, ERRORS, MANIFEST = "matches", "errors", "manifest"
 RESULTS = (MATCHES, ERRORS)
@@ -151,7 +150,7 @@ def as_in_manifest(files: Sequence[FileStatus]) -> pa.Table:
 
     However a file was given, it has the same name there, and no other file has it.
     """
-    whole = [file.path if "://" in file.path else os.path.abspath(file.path) for file in files]
+    whole = [whole_path(file.path) for file in files]
     modified = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
     columns = [
         pa.array([path.encode(errors="backslashreplace").decode() for path in whole], pa.string()),

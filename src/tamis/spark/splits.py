@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import io
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
-from fnmatch import fnmatchcase
-from glob import has_magic
-from typing import IO, Any, Literal, NamedTuple
-from urllib.parse import quote
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
-import pyarrow as pa
 from pyarrow import fs
 
 import tamis
@@ -46,6 +41,16 @@ from tamis.documents.files import (
 )
 from tamis.documents.record_batch import RecordRange, StreamPosition
 from tamis.documents.record_reader import record_ranges
+from tamis.spark.filesystems import (
+    children,
+    info_of,
+    is_pattern,
+    is_remote,
+    local_path,
+    matching,
+    named_as,
+    opened,
+)
 from tamis.spark.program import cache_folder, keep_newest
 from tamis.spark.rows import printable
 
@@ -87,43 +92,49 @@ def list_files(paths: Iterable[str], folder: str = "") -> list[FileStatus]:
     """The files that paths stand for, each once.
 
     A path is a file, a folder (its ``*.xml`` and ``*.xml.gz``, not those in folders below) or,
-    where there is neither, a pattern with ``*``, ``?``, ``[…]`` or ``**``. It may be the URI of one
-    of these in a file system of pyarrow's, with a pattern in the last part alone. Relative paths
-    begin in ``folder``, by default the current one. A file of a folder that cannot be tried is
-    listed with its problem. A warning says which files are no documents by their names.
+    where there is neither, a pattern with ``*``, ``?``, ``[…]`` or ``**``. It may be a URI as Spark
+    writes it, see ``filesystems.py``. Relative paths begin in ``folder``, by default the current
+    one. A file of a folder that cannot be tried is listed with its problem. A warning says which
+    files are no documents by their names.
     """
     files: dict[str, FileStatus] = {}
     for path in paths:
-        for file in _expanded_uri(path) if "://" in path else _expanded(folder, path):
-            whole = file.path if "://" in path else os.path.abspath(os.path.join(folder, file.path))
-            files.setdefault(whole, file)
+        for file in _expanded_uri(path) if is_remote(path) else _expanded(folder, path):
+            files.setdefault(whole_path(file.path, folder), file)
     return list(files.values())
+
+
+def whole_path(path: str, folder: str = "") -> str:
+    """What names one file alone: its URI, or its path from the root."""
+    return path if is_remote(path) else os.path.abspath(local_path(path, folder))
 
 
 def check_paths(paths: Iterable[str], folder: str = "") -> None:
     """See that paths lead somewhere; nothing is listed. For the arguments see ``list_files``."""
     for path in paths:
-        if "://" not in path:
+        if not is_remote(path):
             _named(folder, path)
-        elif not has_magic(path.rpartition("/")[2]):
-            _info_of(path)
+        elif not is_pattern(path):
+            info_of(path)
 
 
 def _expanded(folder: str, path: str) -> Iterator[FileStatus]:
     """What a path of this machine stands for, called as it was given."""
-    is_relative = folder and not os.path.isabs(path)
+    is_relative = folder and not os.path.isabs(local_path(path))
     for name in _named(folder, path):
         for file in list_path(name):
-            yield file._replace(path=file.path[len(folder) :].lstrip("/")) if is_relative else file
+            found = file.path[len(folder) :].lstrip("/") if is_relative else file.path
+            yield file._replace(path=named_as(path, found))
 
 
 def _named(folder: str, path: str) -> list[str]:
     """The files and folders that a path names, which is itself or a pattern."""
-    names = expanded(path, folder)
+    place = local_path(path)
+    names = expanded(place, folder)
     if not names:
         raise UsageError(f"{path}: {NO_SUCH_NAME}")
     found = [os.path.join(folder, name) for name in names]
-    if names == [path] and not os.path.lexists(found[0]):
+    if names == [place] and not os.path.lexists(found[0]):
         raise UsageError(f"{path}: there is no such file or folder")
     return found
 
@@ -157,82 +168,34 @@ def status_of(path: str, problem: str | None = None) -> FileStatus:
     return FileStatus(path, found.st_size, min(found.st_mtime_ns, 2**63 - 1))
 
 
-# -- file systems of pyarrow -----------------------------------------------------------------------
-
-
-def opened(path: str) -> IO[bytes]:
-    """A file to be read from any place.
-
-    Raises:
-        OSError: it cannot be opened, or it is none.
-    """
-    if "://" not in path:
-        return open(path, "rb")
-    try:
-        system, inside = fs.FileSystem.from_uri(path)
-    except (pa.ArrowException, ValueError) as error:
-        raise OSError(str(error)) from None
-    found: Any = system.open_input_file(inside)
-    return io.BufferedReader(found)
-
-
 def _expanded_uri(uri: str) -> Iterator[FileStatus]:
-    uri, options = _without_options(uri)
-    folder, _, pattern = uri.rstrip("/").rpartition("/")
-    if has_magic(pattern):
-        found = [i for i in _children(folder + options) if fnmatchcase(i.base_name, pattern)]
-        if not found:
-            raise UsageError(f"{uri}: {NO_SUCH_NAME}")
-    else:
-        info = _info_of(uri + options)
-        if info.type != fs.FileType.Directory:
-            yield _of_info(uri + options, info)
-            return
-        folder = uri.rstrip("/")
-        children = _children(folder + options)
-        found = [info for info in children if NAMES.takes(info.base_name)]
-        files = [info.base_name for info in children if info.type == fs.FileType.File]
-        warn_of_left_out(folder, [name for name in files if NAMES.leaves_out(name)])
-        if not found:
-            yield FileStatus(uri + options, problem=f"{NO_DOCUMENTS} {NAMES.wanted}")
-    for info in found:
-        yield _of_info(f"{folder}/{quote(info.base_name)}{options}", info)
+    """What a URI of pyarrow's stands for."""
+    if not is_pattern(uri):
+        yield from _of_info(uri, info_of(uri))
+        return
+    found = matching(uri)
+    if not found:
+        raise UsageError(f"{uri}: {NO_SUCH_NAME}")
+    for name, info in found:
+        yield from _of_info(name, info)
 
 
-def _info_of(uri: str) -> fs.FileInfo:
-    info = _listed_at(uri, lambda path: path)
-    if info.type == fs.FileType.NotFound:
-        raise UsageError(f"{uri}: there is no such file or folder")
-    return info
-
-
-def _children(uri: str) -> list[fs.FileInfo]:
-    return sorted(_listed_at(uri, fs.FileSelector), key=lambda info: str(info.path))
-
-
-def _listed_at(uri: str, select: Callable[[str], Any]) -> Any:
-    """What the file system of a URI says of its path, or of what is selected by it."""
-    try:
-        system, path = fs.FileSystem.from_uri(uri)
-        return system.get_file_info(select(path))
-    except (OSError, ValueError, pa.ArrowException) as error:  # also of names that are not UTF-8
-        raise UsageError(f"{uri}: cannot list it: {error}") from None
-
-
-def _without_options(uri: str) -> tuple[str, str]:
-    """A URI, and the options of its file system: what follows a ``?`` that is no pattern.
-
-    >>> _without_options("s3://b/?.xml?region=eu"), _without_options("s3://b/1?.xml")
-    (('s3://b/?.xml', '?region=eu'), ('s3://b/1?.xml', ''))
-    """
-    place, mark, options = uri.rpartition("?")
-    return (place, mark + options) if "=" in options and "/" not in options else (uri, "")
-
-
-def _of_info(uri: str, info: fs.FileInfo) -> FileStatus:
+def _of_info(uri: str, info: fs.FileInfo) -> Iterator[FileStatus]:
+    """A file, or the documents of a folder."""
     if info.type == fs.FileType.File:
-        return FileStatus(uri, info.size or 0, info.mtime_ns or 0)
-    return FileStatus(uri, problem="not a regular file")
+        yield FileStatus(uri, info.size or 0, info.mtime_ns or 0)
+        return
+    within = children(uri)
+    files = [found.base_name for _, found in within if found.type == fs.FileType.File]
+    warn_of_left_out(uri, [name for name in files if NAMES.leaves_out(name)])
+    taken = [(name, found) for name, found in within if NAMES.takes(found.base_name)]
+    if not taken:
+        yield FileStatus(uri, problem=f"{NO_DOCUMENTS} {NAMES.wanted}")
+    for name, found in taken:
+        if found.type == fs.FileType.File:
+            yield FileStatus(name, found.size or 0, found.mtime_ns or 0)
+        else:
+            yield FileStatus(name, problem="not a regular file")
 
 
 # -- splits ----------------------------------------------------------------------------------------
@@ -303,8 +266,8 @@ def splits_of(
 def _members(number: int, file: FileStatus, folder: str) -> Iterator[InputSplit]:
     """A file, or the documents of an archive; of a damaged one those that come before the fault."""
     name = file.path
-    is_uri = "://" in name
-    path = name if is_uri else os.path.join(folder, name)
+    is_uri = is_remote(name)
+    path = name if is_uri else local_path(name, folder)
     whole = InputSplit(printable(name), path, file.size, problem=file.problem, file=number)
     try:
         is_archive = is_tar(name) or (

@@ -34,6 +34,7 @@ from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import NO_DOCUMENTS, list_folder
 from tamis.spark.answers import MatchSpec
 from tamis.spark.files import Paths, path_list
+from tamis.spark.filesystems import is_remote, local_path
 from tamis.spark.job import Summary, write_run
 from tamis.spark.parquet import ParquetStore, to_disk
 from tamis.spark.postgres import PostgresStore, is_postgres
@@ -162,12 +163,13 @@ def stream(  # noqa: PLR0913 - what may be asked
             raise UsageError(NO_CHECKPOINT)
     else:
         store = ParquetStore(output)
-    if "://" in os.fspath(checkpoint or ""):
-        raise UsageError(f"the checkpoint {checkpoint} is a URI: name a folder")
+    checkpoint = os.fspath(checkpoint or Path(output, ".checkpoint"))
+    if is_remote(checkpoint):
+        raise UsageError(f"the checkpoint {checkpoint} is in no folder of this machine: name one")
     within = stream_folders(folders, trigger)
     for folder in within:
         warn_of_left_out(folder, list_folder(folder).left_out)
-    kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
+    kept = Path(local_path(checkpoint)).absolute()
     batches = _Batches(source, store, _name_of(kept), record, errors, declared_encoding, on_batch)
     batches.prepare()
     spark.dataSource.register(ArrivalsSource)
@@ -187,12 +189,18 @@ def stream_folders(folders: Paths, trigger: str | None) -> list[str]:
     """The folders of a stream, from the root."""
     if trigger not in (None, "now") and not _INTERVAL.fullmatch(trigger or ""):
         raise UsageError(f'the trigger {trigger!r}: write "now", or a time such as "10 seconds"')
-    for folder in path_list(folders):
+    paths = [local_path(folder) for folder in path_list(folders)]
+    for folder in paths:
+        if is_remote(folder):
+            raise UsageError(
+                f"{folder}: a stream watches folders of the driver's machine: mount it, or match "
+                "what is new there from time to time (--only-new)"
+            )
         if not os.path.exists(folder):
             raise UsageError(f"{folder}: there is no such folder")
         if not os.path.isdir(folder):
             raise UsageError(f"{folder} is no folder: a stream is of files that come into folders")
-    return list(dict.fromkeys(os.path.abspath(folder) for folder in path_list(folders)))
+    return list(dict.fromkeys(os.path.abspath(folder) for folder in paths))
 
 
 @dataclass
