@@ -34,11 +34,11 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def started(log: Path, said: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+def started(log: Path, said: str, *command: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that runs until the end of the ``with`` block; it is ready when it has said so."""
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=output, env=environment(), start_new_session=True
+            command, stdout=output, stderr=output, env=environment(**more), start_new_session=True
         )
         try:
             wait_until(process, log, said)
@@ -70,8 +70,8 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def connect_server(folder: Path) -> Iterator[str]:
-    """A server of Spark Connect: its URL."""
+def connect_server(folder: Path, **more: str) -> Iterator[str]:
+    """A server of Spark Connect, whose environment has ``more``: its URL."""
     port = free_port()
     with started(
         folder / "connect.log",
@@ -84,6 +84,7 @@ def connect_server(folder: Path) -> Iterator[str]:
         *("--conf", "spark.ui.enabled=false"),
         *("--conf", f"spark.sql.warehouse.dir={folder}"),
         "spark-internal",
+        **more,
     ):
         yield f"sc://{HOST}:{port}"
 

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException, PythonException
+from pyspark.errors import (
+    AnalysisException,
+    PySparkException,
+    PythonException,
+    StreamingQueryException,
+)
 from pyspark.sql import DataFrame, SparkSession
 
 import tamis
@@ -17,6 +22,7 @@ from tamis.core.limits import Limits
 from tamis.documents import record_batch
 from tamis.spark import match_files, program, run, splits
 from tamis.spark.answers import SplitReader
+from tamis.spark.files import TamisSource
 from tamis.spark.splits import list_files
 
 SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
@@ -341,3 +347,38 @@ def test_options_of_the_format_are_known(spark: SparkSession, write: Callable[..
         reader = spark.read.format("tamis").option("subscriptions", given)
         with pytest.raises(PySparkException, match=message):
             reader.option(name, value).load("in").collect()
+
+
+@pytest.mark.spark
+def test_the_format_says_how_to_stream(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(FILES | {"s.tsv": "x\t//a\n"})
+    spark.dataSource.register(TamisSource)
+    df = (
+        spark.readStream.format("tamis")
+        .option("subscriptions", os.path.abspath("s.tsv"))
+        .load("in")
+    )
+    query = df.writeStream.format("memory").queryName("never").start()
+    with pytest.raises(StreamingQueryException, match=r"tamis\.spark\.stream"):
+        query.awaitTermination(60)
+
+
+@pytest.mark.spark
+def test_paths_as_spark_writes_them(spark: SparkSession, write: Callable[..., None]) -> None:
+    """What Spark says of its own files is a path, and rows can be joined with it."""
+    write({"in/a b.xml": "<a/>", "in/d=1/é.xml": "<a/>", "in/100%.xml": "<a/>"})
+    folder = f"{os.getcwd()}/in"
+    text = spark.read.option("recursiveFileLookup", "true").text(folder)
+    said = [row[0] for row in text.select("_metadata.file_path").collect()]
+    assert len(said) == 3
+    local = [path.removeprefix("file:").replace("///", "/") for path in said]
+    for paths in ([f"file:{path}" for path in local], [f"file://{path}" for path in local]):
+        rows = match_files(spark, paths, {"x": "//a"}).collect()
+        assert sorted((row.document, row.subscription) for row in rows) == [
+            (path, "x") for path in sorted(paths)
+        ]
+    for pattern in (f"file:{folder}/**", f"file://{folder}/**/*.xml", f"file:{folder}/*.xml"):
+        names = {row.document for row in match_files(spark, pattern, {"x": "//a"}).collect()}
+        start = pattern.partition(folder)[0]
+        assert names <= {start + path for path in local}
+        assert len(names) == (3 if "**" in pattern else 2)

@@ -148,6 +148,28 @@ def test_bad_calls_are_refused_at_once(df: DataFrame) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    ("value", "type"),
+    [
+        ("interval 1 year", "interval year"),
+        ("make_interval(1)", "interval"),
+        ("array(struct(interval 1 month))", "array<struct<col1:interval month>>"),
+        ("cast('x' as char(3))", r"char\(3\)"),
+    ],
+)
+def test_columns_that_arrow_lacks(spark: SparkSession, value: str, type: str) -> None:
+    spark.conf.set("spark.sql.preserveCharVarcharTypeInfo", "true")
+    try:
+        df = spark.sql(f"select '<a/>' xml, {value} odd")
+        message = f"the column 'odd' is of type {type}, which Arrow lacks: .*keep="
+        with pytest.raises(tamis.UsageError, match=message):
+            match(df, {"x": "//a"})
+        assert match(df, {"x": "//a"}, keep=[]).count() == 1
+    finally:
+        spark.conf.unset("spark.sql.preserveCharVarcharTypeInfo")
+
+
+@pytest.mark.spark
 def test_one_row_a_document(df: DataFrame) -> None:
     answers = match(df, SUBSCRIPTIONS, keep=["document"], as_array=True).orderBy("document")
     assert answers.dtypes[2] == ("subscriptions", "array<string>")
@@ -228,6 +250,11 @@ def test_a_declared_encoding_that_is_wrong(spark: SparkSession, column: str) -> 
     df = spark.createDataFrame([(xml, xml.encode())], "xml string, bytes binary")
     (row,) = match(df, {"x": "//a"}, column).collect()
     assert (row.subscription, row.error.code) == (None, "document-encoding")
+    if column == "xml":
+        assert row.error.message == (
+            "text that declares the encoding 'utf-16': read it as the text that it is, "
+            'declared_encoding="ignore" (no cast to binary)'
+        )
     for record in (None, "a"):
         asked = {"declared_encoding": "ignore", "nodes": "all", "values": True, "record": record}
         (row,) = match(df, {"x": "//a"}, column, **asked).collect()

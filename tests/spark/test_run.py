@@ -553,3 +553,15 @@ def test_a_job_that_spark_gives_up(
 def test_a_summary_of_nothing() -> None:
     summary = tamis.spark.Summary(0, 0, 0, 0, 0.5)
     assert str(summary) == ("0 documents (0.0 MB), 0 matches, 0 errors; 0.5 s, 0.0 MB/s")
+
+
+@pytest.mark.spark
+def test_a_tag_that_no_record_has(
+    spark: SparkSession, write: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    write({"in/1.xml": "<p:all xmlns:p='u'><p:a/></p:all>"})
+    for tag, found in (("a", 0), ("p:a", 1)):
+        caplog.clear()
+        summary = run(spark, {"x": "/*"}, "in", "out", record=tag, overwrite=True)
+        assert summary.matches == found
+        assert ("there is no record <a>: write the tag as" in caplog.text) == (not found)

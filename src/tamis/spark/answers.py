@@ -341,6 +341,7 @@ class Counts:
     Attributes:
         documents: how many there were. A document whose records are shared counts for the task that
             has the first ones.
+        records: how many there were, those in error included.
         unreadable: the numbers of files of which something could not be read.
         read: the numbers of files of which something was read, if they are more than one document
             or split.
@@ -348,6 +349,7 @@ class Counts:
     """
 
     documents: int = 0
+    records: int = 0
     unreadable: set[int] = field(default_factory=set)
     read: set[int] = field(default_factory=set)
     left_out: list[str] = field(default_factory=list)
@@ -437,6 +439,7 @@ class AnswerSplits:
                     document, record, part=split.part, **self.spec.options()
                 ):
                     count = found.matches.documents
+                    counts.records += count
                     is_all = is_first and count == 1
                     counts.add(split, found.matches.errors.get(0) if is_all else None)
                     is_first = False

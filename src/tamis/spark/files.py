@@ -13,7 +13,12 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from tamis.core.errors import UsageError
@@ -164,6 +169,14 @@ class TamisSource(DataSource):
                 "with these subscriptions and options the table has other columns: make it anew"
             )
         return _Reader(answer, _paths(options), options.get("folder", os.getcwd()))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        """Say how to stream. Spark asks when a query starts: nothing tells it apart before."""
+        del schema
+        raise UsageError(
+            "the format tamis is for spark.read: tamis.spark.stream(…) matches files as they come, "
+            "and tamis.spark.match(…) a column of any stream, such as one of spark.readStream"
+        )
 
     @property
     def _is_new_table(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
+from tamis.core.errors import DocumentEncodingError, DocumentError, UnreadableDocument, UsageError
 from tamis.core.index.matchset import Which
 from tamis.documents.encodings import HEAD_BYTES, DeclaredEncoding, check_text
 from tamis.documents.source import Document
@@ -48,7 +48,9 @@ def match(  # noqa: PLR0913 - what may be asked
         df: has the documents, and whatever identifies them.
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
         column: the column of XML, of type string or binary. A string that declares an encoding
-            other than UTF-8 is an error, unless ``declared_encoding`` says otherwise.
+            other than UTF-8 (as ``nvarchar`` columns of databases do) is an error, unless
+            ``declared_encoding`` says otherwise. Do not cast it to binary: that makes UTF-8 of it,
+            which would be read as what it declares.
         keep: the columns that each row repeats; by default all but ``column``.
         record: the tag of the elements that are records, each of which is answered by itself; see
             :meth:`tamis.CompiledMatcher.match_records`.
@@ -148,6 +150,10 @@ def _text(data: memoryview, declared: DeclaredEncoding) -> Document | DocumentEr
         return str(data, "utf-8")  # which is looked at more closely
     try:
         check_text(head.decode(errors="ignore"), declared)
+    except DocumentEncodingError as error:  # which says what to do with text that is no column
+        said = error.message.replace("a str", "text", 1).rpartition(": ")[0]
+        hint = 'read it as the text that it is, declared_encoding="ignore" (no cast to binary)'
+        return replace(error, message=f"{said}: {hint}")
     except DocumentError as error:
         return error
     return data

@@ -53,7 +53,7 @@ log = logging.getLogger("tamis.spark")
 _DONE = pa.schema(
     {
         "file": pa.string(),
-        **dict.fromkeys(("documents", MATCHES, ERRORS, "part"), pa.int64()),
+        **dict.fromkeys(("documents", "records", MATCHES, ERRORS, "part"), pa.int64()),
         **dict.fromkeys(("unreadable", "read"), pa.list_(pa.int64())),
         "left_out": pa.list_(pa.string()),
     }
@@ -186,6 +186,8 @@ def write_run(
         parts = on_workers(spark, tasks, WriteTask(answer, sink))
         for message in dict.fromkeys(message for part in parts for message in part["left_out"]):
             log.warning("%s", message)
+        if files and spec.record is not None and not any(part["records"] for part in parts):
+            log.warning("there is no record <%s>: write the tag as the documents do", spec.record)
         counted = {kind: [part["file"] for part in parts if part[kind]] for kind in RESULTS}
         read, incomplete = _read_by_all(files, parts, len(made.partitions))
         wrong = rows_about(made.refused, incomplete, made.id_type)
@@ -259,6 +261,7 @@ class WriteTask:
         is_first = written.pop("is_first")
         return written | {
             "documents": 0 if part else counts.documents,
+            "records": counts.records,
             "part": part,
             "unreadable": sorted(counts.unreadable) if is_first else [],
             "read": sorted(counts.read) if is_first else [],

@@ -51,6 +51,7 @@ from tamis.language.subscriptions import (
 from tamis.matching.live import Matcher
 from tamis.matching.matcher import CompiledMatcher, compile_subscriptions, load_matcher
 from tamis.matching.saved import cache_path
+from tamis.spark.session import check_workers
 
 T = TypeVar("T")
 
@@ -103,6 +104,7 @@ class Artifact(Generic[T]):
 
     def send(self, spark: SparkSession, *others: Path) -> None:
         """Have Spark bring the file, and others, to the workers; a repetition costs nothing."""
+        check_workers(spark)
         with _sending:
             for path in (self.path, *others):
                 spark.addArtifacts(str(path), file=True)

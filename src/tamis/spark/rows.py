@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql import types as sql
@@ -192,6 +193,14 @@ def joined_schema(
     kept: Sequence[sql.StructField], own: Sequence[sql.StructField]
 ) -> sql.StructType:
     """The columns that are kept, and the result's own behind them, whose names must differ."""
+    for field in kept:
+        try:
+            to_arrow_schema(sql.StructType([field]), timezone="UTC")
+        except PySparkException:
+            raise UsageError(
+                f"the column {field.name!r} is of type {field.dataType.simpleString()}, which "
+                "Arrow lacks: cast it to a string, or leave it out of what rows repeat (keep=)"
+            ) from None
     in_lower_case = {field.name.lower() for field in kept}  # Spark does not tell cases apart
     for field in own:
         if field.name in in_lower_case:

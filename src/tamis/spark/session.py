@@ -12,14 +12,36 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import glob
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
+import tamis
 from tamis.core.errors import MissingExtra, UsageError
 
 JAVA_VERSION_MIN = 17
+
+# What a worker has. Workers must not need Tamis to read this function, so it is not one of Tamis's.
+_PROBE = """
+def probe(batches):
+    import os
+    import pyarrow
+    for batch in batches:
+        try:
+            import tamis
+            found = [tamis.__version__, os.path.exists(tamis.__file__)]
+        except ImportError as error:
+            found = [str(error), None]
+        yield pyarrow.RecordBatch.from_pylist([dict(zip(["said", "is_file"], found))])
+"""
+_SHIP = (
+    "send an environment with the job (--archives) or install it there: see 'On a cluster' in "
+    "docs/spark.md"
+)
+_checked: set[str] = set()
+"""The applications whose workers have this Tamis."""
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -75,6 +97,50 @@ def start_spark(
         finally:
             with suppress(Exception):  # it may have died
                 spark.stop()
+
+
+def check_workers(spark: SparkSession) -> None:
+    """See that the workers have this Tamis; asked of one of them, once in each application.
+
+    Raises:
+        UsageError: they have none, or another version, or one in a zip file, or do not start.
+    """
+    session: Any = spark
+    is_remote = hasattr(spark, "session_id")  # a client of Spark Connect
+    application = session.session_id if is_remote else spark.sparkContext.applicationId
+    if application in _checked:
+        return
+    if not is_remote:
+        context = spark.sparkContext
+        sent = context.getConf().get("spark.submit.pyFiles", "") or ""
+        if any(os.path.basename(name).startswith("tamis") for name in sent.split(",")):
+            raise UsageError(f"--py-files cannot bring Tamis, which has native code: {_SHIP}")
+        if str(context.master).startswith("local") and context.pythonExec == sys.executable:
+            _checked.add(application)
+            return
+    errors = (PySparkException,) if is_remote else spark_errors()
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(_PROBE, names)
+    one = spark.range(0, 1, 1, 1)
+    try:
+        ((said, is_file),) = one.mapInArrow(
+            names["probe"], "said string, is_file boolean"
+        ).collect()
+    except errors as error:
+        lines = str(error).partition("\n\tat ")[0].strip().splitlines()
+        raise UsageError(f"Spark's workers do not start: {lines[-1]}") from None
+    if is_file is None:
+        raise UsageError(f"Tamis is not installed where Spark's workers run ({said}): {_SHIP}")
+    if not is_file:
+        raise UsageError(
+            "Spark's workers have Tamis in a zip file (--py-files), which cannot hold its native "
+            f"code: {_SHIP}"
+        )
+    if said != tamis.__version__:
+        raise UsageError(
+            f"Spark's workers have Tamis {said}, and this is {tamis.__version__}: {_SHIP}"
+        )
+    _checked.add(application)
 
 
 def find_java() -> str:
