@@ -68,7 +68,10 @@ def site() -> Iterator[Site]:
 
 PAGE = """<script>
 const events = new EventSource(URL);
-events.onmessage = (event) => fetch("/got", {method: "POST", body: event.data});
+let last = Promise.resolve();  // one request after the other, so that they arrive in order
+events.onmessage = (event) => {
+  last = last.then(() => fetch("/got", {method: "POST", body: event.data}));
+};
 events.onerror = () => fetch("/error", {method: "POST", body: "it connects again"});
 </script>"""
 
