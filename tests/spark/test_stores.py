@@ -33,7 +33,7 @@ AZURE_KEY = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 FILES = ["d=1/a.xml", "d=1/b c.xml", "d=2/x%41.xml", "d=2/é.xml"]
-OTHERS = ["d=2/notes.txt", "d=2/.hidden.xml", "d=2/below/c.xml"]
+OTHERS = ["odd/a[1]*.xml", "odd/a1.xml", "d=2/notes.txt", "d=2/.hidden.xml", "d=2/below/c.xml"]
 SETTINGS = {
     "AWS_ACCESS_KEY_ID": "key",
     "AWS_SECRET_ACCESS_KEY": "secret",
@@ -130,8 +130,12 @@ pytestmark = pytest.mark.spark
         ("d=1/b%20c.xml", 1),
         ("d=1/b c.xml", 1),
         ("d=2/x%2541.xml", 1),
-        ("**/*.xml", 5),
-        ("**", 6),
+        ("**/*.xml", 7),
+        ("**", 8),
+        ("odd/a%5B1%5D%2A.xml", 1),
+        ("odd/a%5B*", 1),
+        ("odd/a[1].xml", 1),
+        ("odd", 2),
         ("d=2/**/c.xml", 1),
         ("*/below", 1),
         ("*/below/*.xml", 1),
@@ -142,6 +146,7 @@ def test_what_paths_stand_for(store: Store, path: str, number: int) -> None:
     for scheme in store.schemes:
         found = list_files([store.path(path, scheme)])
         assert len(found) == number, found
+        assert list_files([file.path for file in found]) == found
         for file in found:
             assert file.problem is None
             assert file.path.startswith(store.path(scheme=scheme).partition("?")[0])

@@ -144,9 +144,20 @@ def matching(uri: str) -> list[tuple[str, fs.FileInfo]]:
         first = next(number for number, part in enumerate(parts) if has_magic(part))
         folder = place._replace(path="/".join(parts[:first])).inside
         _in_time(lambda: system.get_file_info(folder))  # a long list may take longer
-        return place.named(_matching(system, folder, parts[first:]))
+        return place.named(_matching(system, folder, [_pattern(part) for part in parts[first:]]))
 
     return _listed(uri, found)
+
+
+def _pattern(part: str) -> str:
+    """A part of a pattern without its escapes; characters that were escaped stand for themselves.
+
+    >>> _pattern("a%5B1%5D*%20.xml")
+    'a[[]1]* .xml'
+    """
+    return unquote(
+        re.sub("%(?:2A|3F|5B)", lambda found: f"[{found[0]}]", part, flags=re.IGNORECASE)
+    )
 
 
 def is_pattern(uri: str) -> bool:
@@ -163,7 +174,7 @@ class _Place(NamedTuple):
 
     Attributes:
         root: the scheme, the authority and a ``/``, as given.
-        path: of the file or folder behind that, without escapes.
+        path: of the file or folder behind that, with its escapes: an escaped ``[`` is no pattern.
         options: of the file system, from ``?`` on.
     """
 
@@ -186,7 +197,7 @@ class _Place(NamedTuple):
         authority, _, path = rest.partition("/")
         if _PYARROW[scheme] in ("hdfs", "viewfs") and len(slashes) != 2:  # the default's
             authority, path = "", rest
-        return cls(f"{found[1]}://{authority}/", unquote(path).rstrip("/"), options)
+        return cls(f"{found[1]}://{authority}/", path.rstrip("/"), options)
 
     @property
     def scheme(self) -> str:
@@ -202,7 +213,7 @@ class _Place(NamedTuple):
         """The path in the file system."""
         base = self.system[1]
         between = "/" if base and self.path and not base.endswith("/") else ""
-        return f"{base}{between}{self.path}"
+        return f"{base}{between}{unquote(self.path)}"
 
     def named(self, infos: Iterable[fs.FileInfo]) -> list[tuple[str, fs.FileInfo]]:
         """Files and folders with their URIs, in order."""

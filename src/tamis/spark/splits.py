@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import starmap
 from typing import Literal, NamedTuple
 from uuid import uuid4
 
@@ -183,7 +184,7 @@ def _expanded_uri(uri: str) -> Iterator[FileStatus]:
 def _of_info(uri: str, info: fs.FileInfo) -> Iterator[FileStatus]:
     """A file, or the documents of a folder."""
     if info.type == fs.FileType.File:
-        yield FileStatus(uri, info.size or 0, info.mtime_ns or 0)
+        yield _status_of_info(uri, info)
         return
     within = children(uri)
     files = [found.base_name for _, found in within if found.type == fs.FileType.File]
@@ -191,11 +192,13 @@ def _of_info(uri: str, info: fs.FileInfo) -> Iterator[FileStatus]:
     taken = [(name, found) for name, found in within if NAMES.takes(found.base_name)]
     if not taken:
         yield FileStatus(uri, problem=f"{NO_DOCUMENTS} {NAMES.wanted}")
-    for name, found in taken:
-        if found.type == fs.FileType.File:
-            yield FileStatus(name, found.size or 0, found.mtime_ns or 0)
-        else:
-            yield FileStatus(name, problem="not a regular file")
+    yield from starmap(_status_of_info, taken)
+
+
+def _status_of_info(uri: str, info: fs.FileInfo) -> FileStatus:
+    if info.type == fs.FileType.File:
+        return FileStatus(uri, info.size or 0, info.mtime_ns or 0)
+    return FileStatus(uri, problem="not a regular file")
 
 
 # -- splits ----------------------------------------------------------------------------------------
