@@ -472,6 +472,34 @@ def test_records_that_match_nothing_are_left_out(write: Write) -> None:
     ]
 
 
+def test_records_behind_a_bad_one(write: Write) -> None:
+    write({"s": "//b", "1.xml": "<x><a/><a>&e;</a>\n<a><b/></a><a><c></a></x>"})
+    args = ("match", "--subscriptions", "s", "--on-bad-record", "resume")
+    outcome = run(*args, "--record", "a", "1.xml")
+    assert outcome.status == 3
+    assert [found["record"] for found in outcome.results] == [0, 1, 2, 3]
+    assert outcome.results[1]["error"] == "undefined entity; bytes 7 to 18 were passed over"
+    assert outcome.results[2]["matches"] == ["1"]
+    assert outcome.results[3]["error"] == "mismatched tag: <c> is open; the rest was not read"
+    assert run(*args, "1.xml").err == "tamis: --on-bad-record is for --record TAG\n"
+    select = run("select", "--record", "a", "--on-bad-record", "resume", "//b", "1.xml")
+    assert "<b/>" in select.out
+    assert select.status == 3
+
+
+def test_records_by_their_namespace(write: Write) -> None:
+    write({"s": "//b", "1.xml": "<x xmlns:p='u'><a/><p:a><b/></p:a><a xmlns='u'/></x>"})
+    args = ("match", "--subscriptions", "s", "--record")
+    expected = [[0, ["1"]], [1, []]]
+    for more in (("{u}a",), ("q:a", "--ns", "q=u")):
+        outcome = run(*args, *more, "1.xml")
+        assert [[found["record"], found["matches"]] for found in outcome.results] == expected
+    assert [found["record"] for found in run(*args, "p:a", "1.xml").results] == [0]
+    outcome = run(*args, "{v}a", "1.xml")
+    assert outcome.status == 3
+    assert "with its namespace, {uri}page" in outcome.err
+
+
 def test_documents_without_records_are_told_of(write: Write) -> None:
     write({"s": "//a", "1.xml": "<x/>", "2.xml": "<a/>", "3.xml": "<"})
     outcome = run("match", "--subscriptions", "s", "--record", "a", "1.xml", "2.xml", "3.xml", "4")

@@ -24,7 +24,7 @@ from tamis.documents.tokenizer import tokenized_records as tokenized
 from tamis.documents.tokenizer.tokenized_records import TokenizedRecords
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tests.documents.mutations import Mutator, taken_apart
-from tests.documents.test_records import chunked, nodes
+from tests.documents.test_records import TAGS, chunked, nodes
 from tests.support.strategies import documents
 
 ALL = EVERYTHING._replace(lines=False)
@@ -177,6 +177,35 @@ def test_libexpat_takes_over(name: str) -> None:
     assert is_taken_over(data)
 
 
+NAMESPACES = {
+    "prefixes": "<x xmlns:p='u'><p:a><a/></p:a><q:a xmlns:q='u' b='1'>2</q:a><a xmlns='u'/></x>",
+    "others": "<x xmlns:p='v'><p:a><a xmlns='u'/></p:a><ba/><p:ba/><p:a b='1'/>"
+    "<p:a xmlns:p='u'/><a/></x>",
+    "root": "<p:a xmlns:p='u'>1<p:a/></p:a>",
+    "other root": "<a>1<!--c--><p:a xmlns:p='u'/>2<?p?></a>",
+    "empty": "<x xmlns='u'><a/><y xmlns=''><a>&lt;</a></y><a/></x>",
+    "contexts": "".join(f"<y{n % 70} xmlns:p='u'><p:a/><a>" for n in range(99)) + "</a></y",
+    "text": "<x>1<a>2</a>3<a xmlns='u'>4<a>5</a></a>6</x>",
+}
+
+
+@pytest.mark.parametrize("tag", ["{u}a", "{}a", "{v}a", "{v}ba"])
+@pytest.mark.parametrize("name", [*NAMESPACES, *GOOD, *TAKEN_OVER])
+def test_names_with_a_namespace(name: str, tag: str) -> None:
+    text = {**GOOD, **TAKEN_OVER, **NAMESPACES}[name]
+    compare(text.encode(), tag)
+    if name in NAMESPACES and name != "contexts":
+        assert not is_taken_over(text.encode(), tag)
+
+
+def test_what_is_no_record_is_as_deep_as_other_elements() -> None:
+    limits = Limits(depth=4)
+    for count in range(8):
+        data = "<p:a xmlns:p='v'>" * count + "<a xmlns='u'><a/></a>" + "</p:a>" * count
+        compare(data.encode(), "{u}a", limits)
+        compare(data.encode(), "{v}a", limits)
+
+
 @pytest.mark.parametrize("encoding", ["us-ascii", "iso-8859-1"])
 def test_ascii(encoding: str) -> None:
     declared = f"<?xml version='1.0' encoding='{encoding}'?>"
@@ -294,7 +323,7 @@ def test_ranges(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(documents(), st.sampled_from(["a", "b", "p:a", "q:b"]), st.integers(1, 40))
+@given(documents(), st.sampled_from(TAGS), st.integers(1, 40))
 def test_any_document(document: str, tag: str, size: int) -> None:
     compare(document.encode(), tag, sizes=(size, 1 << 30))
 

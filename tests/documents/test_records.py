@@ -25,6 +25,8 @@ from tests.documents.test_positions import JUNK
 from tests.support.parsing import batch_of
 from tests.support.strategies import documents
 
+TAGS = ("a", "b", "p:a", "q:b", "{}a", "{urn:p}a", "{urn:q}a", "{urn:p}b")
+
 
 def chunked(data: bytes, size: int) -> Iterator[bytes]:
     return (data[place : place + size] for place in range(0, len(data), size))
@@ -94,8 +96,9 @@ def elements_of(document: str, tag: str) -> list[object]:
         is_tag = len(node) == 2 and node[0] not in (0, 1)
         if is_tag and node[0] is not None:
             depth += 1
-            prefix, (_, local) = node[1], node[0]
-            if not inside and tag == (f"{prefix}:{local}" if prefix else local):
+            prefix, (namespace, local) = node[1], node[0]
+            written = f"{prefix}:{local}" if prefix else local
+            if not inside and tag in (written, f"{{{namespace}}}{local}"):
                 inside = depth
                 found.append([])
         if inside:
@@ -107,7 +110,7 @@ def elements_of(document: str, tag: str) -> list[object]:
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(documents(), st.sampled_from(["a", "b", "p:a", "q:b"]), st.integers(1, 40))
+@given(documents(), st.sampled_from(TAGS), st.integers(1, 40))
 def test_records_are_elements_of_the_whole(document: str, tag: str, size: int) -> None:
     expected = elements_of(document, tag)
     data = document.encode()
@@ -329,7 +332,8 @@ def test_a_large_token_is_not_read_again_and_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "tag", ["", " a", "a b", "<a>", "{u}a", "a:", ":a", "a:b:c", "a/b", "\ud800", "a\xd7"]
+    "tag",
+    ["", " a", "a b", "<a>", "a:", ":a", "a:b:c", "a/b", "\ud800", "a\xd7", "{u}p:a", "u}a", "{u}"],
 )
 def test_what_is_no_tag(tag: str) -> None:
     with pytest.raises(UsageError, match="is no tag"):

@@ -29,6 +29,9 @@ rows = tamis_spark.match(df, made).collect()
 arrays = tamis_spark.match(df, {"x": "//c"}, as_array=True, errors="drop").collect()
 files = tamis_spark.match_files(spark, ["in", "gone.xml"], made).collect()
 records = tamis_spark.match_files(spark, "in/1.xml", made, record="b").collect()
+wanted = {"record": "{u}b", "on_bad_record": "resume"}
+bad = "<p:x xmlns:p='u'><p:b/><p:b>&e;</p:b><p:b><a/></p:b></p:x>"
+resumed = tamis_spark.match(spark.createDataFrame([(1, bad)], "n int, xml string"), made, **wanted)
 summary = tamis_spark.run(spark, made, ["in", "gone.xml"], "out")
 try:
     nowhere = tamis_spark.match_files(spark, ["in", "nope.xml"], made)
@@ -44,6 +47,7 @@ print(json.dumps({
     "arrays": [[row.document, row.subscriptions] for row in arrays],
     "files": [[row.document, row.subscription, row.error and row.error.code] for row in files],
     "records": [[row.record, row.subscription] for row in records],
+    "resumed": [[row.record, row.subscription, row.error is None] for row in resumed.collect()],
     "nowhere": nowhere,
     "summary": summary[:1] + summary[2:4],
     "stream": sorted(row.subscription for row in spark.table("answers").collect()),
@@ -83,6 +87,7 @@ def test_a_client_of_spark_connect(server: str, write: Callable[..., None], tmp_
             ["gone.xml", None, unreadable],
         ],
         "records": [[0, 2]],
+        "resumed": [[1, None, False], [2, 1, True]],
         "nowhere": "nope.xml: there is no such file or folder",
         "summary": [3, 2, 2],
         "stream": [1, 2],

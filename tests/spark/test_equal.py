@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import tamis
-from tamis.spark import match, match_files, program, run, stream
+from tamis.documents import record_batch
+from tamis.spark import match, match_files, program, run, splits, stream
+from tamis.spark.splits import list_files, splits_of
 from tamis_workload.observed.generator import draw_from_documents
 from tests.spark.answers import Answers, answers_in, in_process
 from tests.support.corpora import CORPORA, corpus
@@ -68,6 +70,61 @@ def test_real_documents(spark: SparkSession, tmp_path: Path, name: str) -> None:
     expected = in_process(matcher, {str(path): path for path in paths})
     assert found == expected
     assert len(expected) > len(paths) / 2
+
+
+@pytest.mark.spark
+def test_records_behind_bad_ones(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their namespaces, and wherever they are read: no good record is lost."""
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 7)
+    monkeypatch.setattr(splits, "RANGE_BYTES", 1000)
+    monkeypatch.setattr(splits, "SHARED_BYTES", 2000)
+    damage = {60: "<p:r>&e;</p:r>", 61: "<p:r><b>", 99: "<p:r"}
+    rows = (f"<p:r n='{n}'>{'<b/>' * (n % 3)}</p:r>\n{damage.get(n, '')}" for n in range(200))
+    text = f"<p:all xmlns:p='u'>{''.join(rows)}</p:all>"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.xml").write_text(text)
+    (tmp_path / "in" / "2.xml").write_text(text.replace("p:", "other:").replace(":p", ":other"))
+    (tmp_path / "in" / "3.xml").write_text("<r xmlns='u'><b/></r>")
+    matcher = tamis.compile({1: "//b", 2: "/p:r[@n > 150]"}, namespaces={"p": "u"})
+    wanted: dict[str, Any] = {"record": "{u}r", "on_bad_record": "resume"}
+    paths = sorted((tmp_path / "in").iterdir())
+    expected = {
+        (str(path), match.record, id, match.error.message if match.error else None)
+        for path in paths
+        for match in matcher.match_records(path, "{u}r", on_bad_record="resume")
+        for id in ([None] if match.error else match)
+    }
+    assert len([row for row in expected if row[3]]) == 6
+    assert len({row[:2] for row in expected if row[2] == 1}) == 2 * 133
+    listed = splits_of(list_files(map(str, paths)), "", "{u}r", matcher.limits)
+    assert len(listed) == 5  # up to the first bad record
+
+    def of_rows(rows: Any) -> set[Any]:
+        return {(r.document, r.record, r.subscription, r.error and r.error.message) for r in rows}
+
+    assert of_rows(match_files(spark, paths, matcher, **wanted).collect()) == expected
+    df = spark.createDataFrame(
+        [(str(path), path.read_text()) for path in paths], "document string, xml string"
+    )
+    assert of_rows(match(df, matcher, **wanted).collect()) == expected
+    matcher.save(tmp_path / "saved.tamis")
+    source = spark.read.format("tamis").options(
+        **wanted, subscriptions=str(tmp_path / "saved.tamis")
+    )
+    assert of_rows(source.load(str(tmp_path / "in")).collect()) == expected
+    run(spark, matcher, paths, tmp_path / "run", **wanted)
+    stream(
+        spark, matcher, tmp_path / "in", tmp_path / "stream", trigger="now", **wanted
+    ).awaitTermination()
+    for folder in ("run", "stream"):
+        found = {
+            (row["document"], row["record"], row.get("subscription"), row.get("message"))
+            for kind in ("matches", "errors")
+            for row in pq.read_table(tmp_path / folder / kind).to_pylist()
+        }
+        assert found == expected
 
 
 @pytest.mark.spark

@@ -564,4 +564,4 @@ def test_a_tag_that_no_record_has(
         caplog.clear()
         summary = run(spark, {"x": "/*"}, "in", "out", record=tag, overwrite=True)
         assert summary.matches == found
-        assert ("there is no record <a>: write the tag as" in caplog.text) == (not found)
+        assert ("there is no record a: write the tag as" in caplog.text) == (not found)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar
 
 from click.exceptions import Exit
 
@@ -21,19 +21,11 @@ from tamis.core.threads import Flush, usable_cores
 from tamis.documents import files
 
 if TYPE_CHECKING:
+    from tamis.cli.arguments import Namespaces
     from tamis.documents.source import Document
     from tamis.matching.match import Match
     from tamis.matching.matcher import CompiledMatcher
 
-RecordTag = Annotated[
-    str | None,
-    Option(
-        metavar="TAG",
-        help="Match each outermost element with this tag as a separate document. Write TAG as the "
-        "documents do, such as page or w:p. Documents may have any size, because they are "
-        "streamed.",
-    ),
-]
 DOCUMENT_HELP = (
     "A file, a folder or an archive (zip, tar, tar.gz, …) with *.xml and *.xml.gz files, a quoted "
     "pattern such as 'in/**/*.xml', or - for standard input. Tamis decompresses gzip."
@@ -63,6 +55,40 @@ class DocumentChoice(NamedTuple):
     def names(self) -> files.NameFilter:
         """Which files of folders are read."""
         return files.NameFilter(tuple(self.globs or ()), self.recursive)
+
+
+class Records(NamedTuple):
+    """Which elements of documents are records.
+
+    Options:
+        tag: Match each outermost element with this tag as a separate document. Write TAG as the
+            documents do, such as page or w:p; or with its namespace, {uri}page, or a prefix of
+            --namespaces or --ns. Documents may have any size, because they are streamed.
+        on_bad: Where a document with records is not well-formed, stop, or resume at the next start
+            tag of a record. The error tells the bytes that were passed over.
+    """
+
+    tag: Annotated[str | None, Option("--record", metavar="TAG")] = None
+    on_bad: Annotated[Literal["stop", "resume"], Option("--on-bad-record")] = "stop"
+
+    def wanted(self, namespaces: Namespaces) -> Wanted:
+        """What the library is asked for; prefixes that are declared stand for their namespaces."""
+        tag = self.tag
+        if tag is None:
+            if self.on_bad != "stop":
+                raise UsageError("--on-bad-record is for --record TAG")
+            return {"record": None, "on_bad_record": "stop"}
+        prefix, colon, name = tag.rpartition(":")
+        if colon and "}" not in tag and (uri := namespaces.declared().get(prefix)):
+            tag = f"{{{uri}}}{name}"
+        return {"record": tag, "on_bad_record": self.on_bad}
+
+
+class Wanted(TypedDict):
+    """Arguments of ``match_records`` and of Spark's functions."""
+
+    record: str | None
+    on_bad_record: Literal["stop", "resume"]
 
 
 class Target(NamedTuple):
@@ -132,17 +158,18 @@ class Documents:
     def matched(
         self,
         matcher: CompiledMatcher,
-        record: str | None,
+        wanted: Wanted,
         advance: Callable[[], object],
         threads: int | None,
         **options: Any,
     ) -> Iterator[tuple[Target, Match]]:
-        """Each document, or each element ``record`` of each document, with its match.
+        """Each document, or each record of each document, with its match.
 
         Documents without any records are told of; if none has any, the command ends. ``advance`` is
         what :meth:`shown` yields; ``options`` are those of :meth:`CompiledMatcher.match_many`.
         """
         options["threads"] = threads or usable_cores()
+        record = wanted["record"]
         if record is None:
             for found in self.answered(partial(matcher.match_many, **options)):
                 yield found
@@ -151,7 +178,10 @@ class Documents:
         have_any: list[bool] = []
         for target in self:
             have_any.append(False)
-            for match in matcher.match_records(target.document, record, **options):
+            on_bad = wanted["on_bad_record"]
+            for match in matcher.match_records(
+                target.document, record, on_bad_record=on_bad, **options
+            ):
                 have_any[-1] = True
                 yield target, match
             if not have_any[-1]:
@@ -159,7 +189,7 @@ class Documents:
         if have_any and not any(have_any):
             say(
                 f"no document has an element {record}: give the tag as documents write it, "
-                "page or w:p"
+                "page or w:p; or with its namespace, {uri}page"
             )
             raise Exit(Status.DOCUMENTS)
 

@@ -9,7 +9,7 @@ from click.exceptions import Exit
 
 from tamis.cli import arguments as args
 from tamis.cli.console import Results, Status, about, of_document, open_results, say, warn
-from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
+from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Records, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.arguments import to_json
 from tamis.core.errors import UsageError
@@ -67,7 +67,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     declared_encoding: args.EncodingRule = "check",
     unsupported: args.Unsupported = "refuse",
     skip_bad: args.SkipBad = False,
-    record: RecordTag = None,
+    records: Records = Records(),
     choice: DocumentChoice = DocumentChoice(),
     limit: args.LimitSettings = None,
     threads: args.Threads = None,
@@ -102,21 +102,22 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         values: Print the nodes, as with --nodes, and the value of each: the text of an element, or
             the value of an attribute.
     """
+    wanted = records.wanted(namespaces)
     options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
     if schema.dtd and not schema.root:
-        schema = schema._replace(root=record)
+        schema = schema._replace(root=(records.tag or "").rpartition("}")[2] or None)
     matcher = args.read_matcher(subscriptions, program, options, engine, schema, dtd_trust)
     nodes = nodes or values
     if nodes and len(set(map(str, matcher.ids))) < len(matcher):
         raise UsageError("with --nodes no id may be a number and another one the same as a string")
     which: Which | None = "all" if nodes else None
-    found = Documents(documents, choice, matcher.limits, as_streams=record is not None)
+    found = Documents(documents, choice, matcher.limits, as_streams=records.tag is not None)
     with open_results(output) as results:
         answers = _Answers(results, matching_only, nodes, values)
         with found.shown(results.is_terminal) as advance:
             for target, match in found.matched(
                 matcher,
-                record,
+                wanted,
                 advance,
                 threads,
                 nodes=which,
@@ -127,7 +128,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         if not answers.matched:
             args.warn_of_namespace(matcher)
         if matcher.schema_violations:
-            what = "documents" if record is None else "records"
+            what = "documents" if records.tag is None else "records"
             warn(
                 f"{what} that violate the DTD: {matcher.schema_violations:,}, the first by "
                 f"{matcher.first_violation}; Tamis answered them without the DTD"

@@ -12,7 +12,7 @@ from click.exceptions import Exit
 
 from tamis.cli import arguments as args
 from tamis.cli.console import Status, say
-from tamis.cli.documents import RecordTag
+from tamis.cli.documents import Records
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
 
@@ -70,7 +70,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     more_inputs: Annotated[list[str] | None, Argument(metavar="PATH")] = None,
     subscriptions: args.SubscriptionsOrProgram = None,
     program: args.ProgramFile = None,
-    record: RecordTag = None,
+    records: Records = Records(),
     master: Annotated[
         str | None, Option(metavar="URL", show_default="the master of spark-submit, else local[*]")
     ] = None,
@@ -125,7 +125,10 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     if not is_stream and of_stream != StreamOptions():
         raise UsageError("--checkpoint, --trigger and --max-files are for --stream")
     paths = [*inputs, *(more_inputs or [])]
-    wanted: dict[str, Any] = {"record": record, "declared_encoding": declared_encoding}
+    wanted: dict[str, Any] = {
+        **records.wanted(namespaces),
+        "declared_encoding": declared_encoding,
+    }
 
     def read() -> ProgramArtifact:
         options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from tamis.cli import arguments as args
 from tamis.cli import console
 from tamis.cli.console import Results, open_results
-from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
+from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Records, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.arguments import to_json
 from tamis.core.errors import UnsupportedExpression, UsageError
@@ -59,7 +59,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: args.Namespaces = args.Namespaces(),
     declared_encoding: args.EncodingRule = "check",
     unsupported: args.Unsupported = "refuse",
-    record: RecordTag = None,
+    records: Records = Records(),
     choice: DocumentChoice = DocumentChoice(),
     limit: args.LimitSettings = None,
     threads: args.Threads = None,
@@ -104,7 +104,8 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     else:
         matcher = value_matcher(operand)
     matcher = matcher.with_limits(args.read_limits(limit, matcher.limits))
-    given = Documents(documents, choice, matcher.limits, as_streams=record is not None)
+    wanted = records.wanted(namespaces)
+    given = Documents(documents, choice, matcher.limits, as_streams=records.tag is not None)
     is_one = given.is_one and choice.concatenated is None
     end, which = "\0" if null else "\n", "first" if first else "all"
     with open_results(output) as results:
@@ -112,7 +113,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         with given.shown(results.is_terminal) as advance:
             for target, found in given.matched(
                 matcher,
-                record,
+                wanted,
                 advance,
                 threads,
                 nodes=which,

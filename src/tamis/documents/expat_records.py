@@ -119,7 +119,7 @@ class _RecordHandlers(Handlers):
     """
 
     def __init__(self, stream: ExpatRecords) -> None:
-        self.tag, self.base = stream.tag, stream.vocabulary
+        self.record, self.base = stream.record, stream.vocabulary
         self.stream_start = start = stream.start
         self.shift = start.offset - len(stream.context)  # from the parser's offsets to the stream's
         self.context_end = LineCounter()
@@ -240,8 +240,9 @@ class _RecordHandlers(Handlers):
     def start_outside(self, name: str, attributes: list[str]) -> None:
         self.end_record()
         self.prolog = None
-        qualified = _qualified(name)
-        if qualified == self.tag:
+        namespace, local, prefix = split_name(name)
+        qualified = f"{prefix}:{local}" if prefix else local
+        if self.record in ((None, qualified), (namespace, local)):
             self.start_record(name, attributes)
             return
         problem = self.excess(len(self.around) + 1, attributes)
@@ -410,7 +411,7 @@ class _RecordHandlers(Handlers):
     def stop(self, error: DocumentError) -> None:
         offset = max(0, self.parser.ErrorByteIndex)
         if not self.is_all_read:
-            message = f"{error.message}; the rest was not read"
+            message = f"{error.message}{record_batch.NOT_READ}"
             error = type(error)(message, error.line, error.column, error.offset)
         self.end_record(offset)
         if self.is_inside:
@@ -435,11 +436,5 @@ class _RecordHandlers(Handlers):
 
     def innermost(self) -> str | None:
         if self.is_inside:
-            return super().innermost() or self.tag.rpartition(":")[2]
+            return super().innermost() or self.record.name.rpartition(":")[2]
         return self.around[-1][0].rpartition(":")[2] if self.around else None
-
-
-def _qualified(name: str) -> str:
-    """A name as it is written, of one as expat spells it."""
-    _, local, prefix = split_name(name)
-    return f"{prefix}:{local}" if prefix else local

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
+from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError, UsageError
+from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.names import QNAME
 from tamis.core.threads import Flush
@@ -25,6 +27,11 @@ from tamis.documents.vocabulary import Projection, Vocabulary
 # A batch of records ends when it has so many, or was made of so many bytes of the stream.
 BATCH_RECORDS = 4096
 BATCH_BYTES = 4 << 20
+
+DECLARES_ENTITIES = lazy_pattern(rb"""<!DOCTYPE(?:"[^"]*"|'[^']*'|[^>\["'])*\[""")
+"""Finds a DTD inside a context."""
+NOT_READ = "; the rest was not read"
+"""How the message ends of an error that ends a stream too early."""
 
 
 class StreamPosition(NamedTuple):
@@ -93,15 +100,45 @@ class RecordBatch(NamedTuple):
         return Source(head + bytes(excerpt.data[start:end]), excerpt.encoding), len(head)
 
 
-def check_tag(tag: object) -> str:
-    """The tag of records, or a ``UsageError`` if it cannot be one.
+class RecordTag(NamedTuple):
+    """A tag as documents write it, without a namespace; or a namespace (or ``""``), and a name."""
 
-    >>> check_tag("w:p")
-    'w:p'
-    """
-    if not isinstance(tag, str) or tag.startswith("xmlns:") or not QNAME.fullmatch(tag):
-        raise UsageError(f"{tag!r} is no tag: give it as documents write it, such as page or w:p")
-    return tag
+    namespace: str | None
+    name: str
+
+    @classmethod
+    def of(cls, tag: object) -> RecordTag:
+        """The tag of records, or a ``UsageError`` if it cannot be one.
+
+        >>> RecordTag.of("w:p"), RecordTag.of("{urn:w}p")
+        (RecordTag(namespace=None, name='w:p'), RecordTag(namespace='urn:w', name='p'))
+        """
+        if isinstance(tag, str):
+            namespace, brace, name = tag.rpartition("}")
+            is_name = QNAME.fullmatch(name) is not None and not name.startswith("xmlns:")
+            if is_name and not brace:
+                return cls(None, name)
+            if is_name and namespace.startswith("{") and ":" not in name:
+                return cls(namespace[1:], name)
+        raise UsageError(
+            f"{tag!r} is no tag: give it as documents write it, such as page or w:p; or with its "
+            "namespace, {uri}page"
+        )
+
+
+NO_RECORD = RecordTag(None, "")
+
+OnBadRecord = Literal["stop", "resume"]
+"""What is done where a stream of records is not well-formed: it ends, or the next record is looked
+for."""
+_ON_BAD = get_args(OnBadRecord)
+
+
+def checked_on_bad_record(value: object) -> OnBadRecord:
+    """The value, or a ``UsageError`` if it is neither "stop" nor "resume"."""
+    if is_one_of(value, _ON_BAD):
+        return value  # type: ignore[return-value]
+    raise UsageError(f'on_bad_record is "stop" or "resume", not {value!r}')
 
 
 class RecordRange(NamedTuple):
@@ -127,6 +164,7 @@ class RecordParser:
 
     Attributes:
         encoding: overrules the document's declaration.
+        record: what the tag means.
         context: to be read before the stream, as in ``RecordOffsets.contexts``.
         start: the position of the stream's first byte.
     """
@@ -140,7 +178,7 @@ class RecordParser:
     start: StreamPosition = ALL_RECORDS.start
 
     def __post_init__(self) -> None:
-        check_tag(self.tag)
+        self.record = RecordTag.of(self.tag)
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True

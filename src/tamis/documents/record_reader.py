@@ -6,25 +6,27 @@ be parsed alone.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from threading import Event
 from typing import IO, NamedTuple
 
 import numpy as np
 
-from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush
 from tamis.documents.encodings import LineCounter
 from tamis.documents.record_batch import (
     ALL_RECORDS,
+    DECLARES_ENTITIES,
+    OnBadRecord,
     RecordBatch,
     RecordOffsets,
     RecordParser,
     RecordRange,
+    RecordTag,
     StreamPosition,
 )
+from tamis.documents.resumed_records import ResumedRecords, start_tags
 from tamis.documents.source import Stream, open_stream
 from tamis.documents.vocabulary import Projection, Vocabulary
 
@@ -36,6 +38,7 @@ def parse_records(
     projection: Projection,
     limits: Limits,
     part: RecordRange = ALL_RECORDS,
+    on_bad: OnBadRecord = "stop",
 ) -> Generator[RecordBatch | Flush, None, None]:
     """Parse the records of a stream, in batches, and yield ``FLUSH`` before a read that may wait.
 
@@ -43,8 +46,12 @@ def parse_records(
     well-formed, or cannot be read any further, ends with an error. The error is that of the record
     in which the stream ends, or of the next one.
 
-    Records are the elements whose name the document writes as ``tag``, with its prefix. Batches
-    have forks of the vocabulary. The stream has the bytes of ``part`` alone.
+    With ``on_bad="resume"``, a stream that is not well-formed is read on from the next start tag of
+    a record, in the context of the record before, if there was one and its DTD declares nothing.
+    The error says which bytes were passed over.
+
+    ``tag`` is as for ``RecordTag``. Batches have forks of the vocabulary. The stream has the bytes
+    of ``part`` alone.
 
     >>> stream = open_stream(b"<all><a/><b/><a><a/></a></all>")
     >>> (found,) = parse_records(stream, "a", Vocabulary(), Projection(), Limits())
@@ -58,13 +65,24 @@ def parse_records(
         from tamis.documents.tokenizer.tokenized_records import TokenizedRecords  # noqa: PLC0415 - kernels
 
         kind = TokenizedRecords
-    parser = kind(tag, vocabulary, projection, limits, stream.encoding, part.context, part.start)
-    batches = parser.parse(stream.chunks, is_all=part.end is None)
-    try:
-        yield from batches
-    finally:
-        batches.close()
-        parser.log_skipped(stream.name)
+
+    def parsed(
+        chunks: Iterable[bytes | memoryview], part: RecordRange
+    ) -> Generator[RecordBatch | Flush, None, None]:
+        known = stream.encoding, part.context, part.start
+        parser = kind(tag, vocabulary, projection, limits, *known)
+        batches = parser.parse(chunks, is_all=part.end is None)
+        try:
+            yield from batches
+        finally:
+            batches.close()
+            parser.log_skipped(stream.name)
+
+    if on_bad == "stop":
+        yield from parsed(stream.chunks, part)
+    else:
+        known = parsed, stream.chunks, part, tag, limits, stream.encoding
+        yield from ResumedRecords(*known).read()
 
 
 def record_ranges(
@@ -98,7 +116,7 @@ def record_ranges(
         batches = parse_records(stream, tag, Vocabulary(), Projection(), limits)
         first = next((batch for batch in batches if not isinstance(batch, Flush)), None)
         context = b"" if first is None else first.offsets.context_of(0)
-        if first is None or first.stream_error is not None or _SUBSET.search(context):
+        if first is None or first.stream_error is not None or DECLARES_ENTITIES.search(context):
             return ranges
         begins = _look_for_records(file, tag, size, threads)
     end = 0
@@ -111,7 +129,6 @@ def record_ranges(
     return ranges
 
 
-_SUBSET = lazy_pattern(rb"""<!DOCTYPE(?:"[^"]*"|'[^']*'|[^>\["'])*\[""")
 _LOOK_BYTES = 4 << 20
 
 
@@ -119,7 +136,7 @@ def _look_for_records(file: IO[bytes], tag: str, size: int, threads: int) -> lis
     """Offsets where threads but the first may begin: of what looks like start tags of records."""
     end = file.seek(0, 2)
     parts = min(threads, end // size)
-    start_tag = re.compile(re.escape(b"<" + tag.encode()) + rb"[\s/>]")
+    start_tag = start_tags(RecordTag.of(tag))
     found = set()
     for part in range(1, parts):
         offset = file.seek(part * end // parts)

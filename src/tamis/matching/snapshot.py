@@ -15,7 +15,14 @@ from tamis.core.index.segments import SnapshotIds
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import parse
-from tamis.documents.record_batch import ALL_RECORDS, RecordBatch, RecordRange, check_tag
+from tamis.documents.record_batch import (
+    ALL_RECORDS,
+    OnBadRecord,
+    RecordBatch,
+    RecordRange,
+    RecordTag,
+    checked_on_bad_record,
+)
 from tamis.documents.record_reader import parse_records
 from tamis.documents.source import Document, Source, open_stream, read
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
@@ -114,18 +121,26 @@ class DocumentMatcher:
         nodes: Which | None = None,
         values: bool = False,
         declared_encoding: DeclaredEncoding = "check",
+        on_bad_record: OnBadRecord = "stop",
     ) -> Iterator[Match]:
         """Match the records of a document of any size: each is a document of its own.
 
         The records are the outermost elements of a tag, in their order; each is the root of its
         document, with its namespaces in scope. The document is read while it is matched, by some
         thousand records or 4 MiB at a time; of a pipe that pauses, what has come is answered first.
-        Where it cannot be read any further, the last match carries the error.
+        Where it is not well-formed, the last match carries the error; or, with ``on_bad_record``,
+        matching goes on.
 
         Args:
-            tag: as documents write it, with its prefix: ``page``, ``w:p``.
+            tag: as documents write it, with its prefix (``page``, ``w:p``); or with its namespace,
+                whatever the prefix (``{http://example.com/}page``).
             threads: how many match at once; the caller's reads.
             nodes, values, declared_encoding: as for :meth:`match`.
+            on_bad_record: with "resume", one match carries the error, which tells the bytes that
+                were passed over, and matching goes on at the next start tag of a record, in the
+                same elements as the record before. Of a record without an end tag, the records that
+                follow seem to be inside it, and are answered. Entities that a DTD declares, and a
+                stream that fails, still end it.
 
         Raises:
             UsageError: that is no tag, or ``threads`` is less than 1.
@@ -137,9 +152,12 @@ class DocumentMatcher:
         """
         which, has_values = checked_nodes(nodes, values)
         declared = checked_declared_encoding(declared_encoding)
-        asked = check_tag(tag), check_threads(threads), which
-        compiled = self.snapshot()
-        found = compiled.record_answers(document, *asked, values=has_values, declared=declared)
+        RecordTag.of(tag)
+        on_bad = checked_on_bad_record(on_bad_record)
+        asked = tag, check_threads(threads), which
+        found = self.snapshot().record_answers(
+            document, *asked, values=has_values, declared=declared, on_bad=on_bad
+        )
         return (
             Match(matches, number, offsets.first + number, located)
             for matches, located, offsets in found
@@ -236,6 +254,7 @@ class Snapshot(DocumentMatcher):
         *,
         values: bool = False,
         declared: DeclaredEncoding = "check",
+        on_bad: OnBadRecord = "stop",
     ) -> Iterator[Answers]:
         """The answers of :meth:`match_records`, as arrays, of many records at a time.
 
@@ -250,7 +269,7 @@ class Snapshot(DocumentMatcher):
             return
         projection = self._batches.projected(nodes, values)
         part = part or ALL_RECORDS
-        parsed = parse_records(stream, tag, Vocabulary(), projection, self.limits, part)
+        parsed = parse_records(stream, tag, Vocabulary(), projection, self.limits, part, on_bad)
 
         def match_records(found: RecordBatch) -> Answers:
             if found.excerpt is not None:

@@ -23,7 +23,7 @@ from tamis.core.index.matchset import Which, checked_nodes
 from tamis.core.limits import Limits
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.files import reason, tar_documents
-from tamis.documents.record_batch import check_tag
+from tamis.documents.record_batch import OnBadRecord, RecordTag, checked_on_bad_record
 from tamis.documents.source import Document, Source, read
 from tamis.matching.batches import Answers
 from tamis.matching.match import Match
@@ -65,6 +65,7 @@ class MatchSpec(OutputSpec):
     nodes: Which | None = None
     values: bool = False
     declared_encoding: DeclaredEncoding = "check"
+    on_bad_record: OnBadRecord = "stop"
 
     @classmethod
     def of(
@@ -87,7 +88,8 @@ class MatchSpec(OutputSpec):
             )
         checked_nodes(found.nodes, found.values)
         if record is not None:
-            check_tag(record)
+            RecordTag.of(record)
+        checked_on_bad_record(found.on_bad_record)
         checked_declared_encoding(found.declared_encoding)
         return found
 
@@ -105,7 +107,8 @@ class MatchSpec(OutputSpec):
 
     def options(self) -> dict[str, Any]:
         """The arguments of this name of ``CompiledMatcher.answers`` and ``record_answers``."""
-        return {"nodes": self.nodes, "values": self.values, "declared": self.declared_encoding}
+        found = {"nodes": self.nodes, "values": self.values, "declared": self.declared_encoding}
+        return found if self.record is None else {**found, "on_bad": self.on_bad_record}
 
 
 class MatchRows:

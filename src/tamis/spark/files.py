@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 from tamis.core.errors import UsageError
 from tamis.core.index.matchset import Which
 from tamis.documents.encodings import DeclaredEncoding
+from tamis.documents.record_batch import OnBadRecord
 from tamis.language.subscriptions import Unsupported
 from tamis.spark.answers import AnswerSplits, MatchSpec
 from tamis.spark.program import ProgramArtifact, SubscriptionSet, program, shared_program
@@ -44,6 +45,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
     values: bool = False,
     errors: Errors = "column",
     declared_encoding: DeclaredEncoding = "check",
+    on_bad_record: OnBadRecord = "stop",
     xml: bool = False,
     namespaces: Mapping[str, str] | None = None,
     default_namespace: str | None = None,
@@ -67,7 +69,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
         record: the tag of the elements that are records, each of which is answered by itself. Tasks
             share the records of a large file, if it is not compressed and in UTF-8.
         as_array, nodes, values, errors, declared_encoding: as for :func:`tamis.spark.match`.
-        namespaces, default_namespace, unsupported: likewise.
+        on_bad_record, namespaces, default_namespace, unsupported: likewise.
         xml: give also the documents themselves; not with ``record``.
 
     Returns:
@@ -87,6 +89,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
     )
     wanted: dict[str, Any] = {"record": record, "as_array": as_array, "nodes": nodes}
     wanted |= {"values": values, "errors": errors, "declared_encoding": declared_encoding}
+    wanted["on_bad_record"] = on_bad_record
     MatchSpec.of(made, **wanted)
     check_xml(xml, record)
     spark.dataSource.register(TamisSource)
@@ -124,6 +127,7 @@ def check_xml(xml: bool, record: str | None) -> None:
 _FILES = {"subscriptions", "namespaces"}
 _USERS = _FILES | {"default_namespace", "unsupported"}
 _USERS |= {"record", "as_array", "nodes", "values", "errors", "xml", "declared_encoding"}
+_USERS.add("on_bad_record")
 _OPTIONS = _USERS | {"path", "paths", "folder", "program", "reports_errors"}
 
 
@@ -142,8 +146,8 @@ class TamisSource(DataSource):
     Spark finds it by the package ``pyspark_tamis`` where that is installed. Options:
     ``subscriptions``, a file of them or a saved program; for the former ``namespaces`` (a file),
     ``default_namespace`` (a URI) and ``unsupported``; ``record``, ``as_array``, ``nodes``,
-    ``errors`` and ``xml`` as for :func:`tamis.spark.match_files`. On a cluster, a saved program has
-    to be in a folder that all machines see; ``match_files`` sends it to them.
+    ``errors``, ``on_bad_record`` and ``xml`` as for :func:`tamis.spark.match_files`. On a cluster,
+    a saved program has to be in a folder that all machines see; ``match_files`` sends it to them.
     """
 
     @classmethod
@@ -235,6 +239,7 @@ def _answer(options: Mapping[str, Any]) -> AnswerSplits:
         nodes=options.get("nodes"),
         values=_is_true(options, "values"),
         declared_encoding=options.get("declared_encoding", "check"),
+        on_bad_record=options.get("on_bad_record", "stop"),
     )
     xml = _is_true(options, "xml")
     check_xml(xml, spec.record)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame
 from tamis.core.errors import DocumentEncodingError, DocumentError, UnreadableDocument, UsageError
 from tamis.core.index.matchset import Which
 from tamis.documents.encodings import HEAD_BYTES, DeclaredEncoding, check_text
+from tamis.documents.record_batch import OnBadRecord
 from tamis.documents.source import Document
 from tamis.language.subscriptions import Unsupported
 from tamis.spark.answers import MatchRows, MatchSpec
@@ -33,6 +35,7 @@ def match(  # noqa: PLR0913 - what may be asked
     values: bool = False,
     errors: Errors = "column",
     declared_encoding: DeclaredEncoding = "check",
+    on_bad_record: OnBadRecord = "stop",
     namespaces: Mapping[str, str] | None = None,
     default_namespace: str | None = None,
     unsupported: Unsupported = "refuse",
@@ -61,6 +64,8 @@ def match(  # noqa: PLR0913 - what may be asked
             makes the job fail ("fail"). The same is done with subscriptions that failed.
         declared_encoding: with "ignore", the encoding that a document declares is left out; see
             :meth:`tamis.CompiledMatcher.match`.
+        on_bad_record: with "resume", a document that is not well-formed is read on from the next
+            record; see :meth:`tamis.CompiledMatcher.match_records`.
         namespaces, default_namespace, unsupported: as for :class:`tamis.Subscriptions`, where one
             has to be made.
 
@@ -93,8 +98,9 @@ def match(  # noqa: PLR0913 - what may be asked
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    wanted = {"as_array": as_array, "nodes": nodes, "values": values}
-    spec = MatchSpec.of(made, errors, record, **wanted, declared_encoding=declared_encoding)
+    wanted: dict[str, Any] = {"as_array": as_array, "nodes": nodes, "values": values}
+    wanted |= {"declared_encoding": declared_encoding, "on_bad_record": on_bad_record}
+    spec = MatchSpec.of(made, errors, record, **wanted)
     tasks = (
         AnswerColumn(part, spec, kept, column, reports_errors=number == 0)
         for number, part in enumerate(made.partitions)

@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.documents.encodings import DeclaredEncoding
+from tamis.documents.record_batch import OnBadRecord
 from tamis.spark.answers import AnswerSplits, Counts, MatchSpec
 from tamis.spark.files import Paths, path_list
 from tamis.spark.parquet import ParquetStore
@@ -106,6 +107,7 @@ def run(  # noqa: PLR0913 - what may be asked
     record: str | None = None,
     errors: Errors = "column",
     declared_encoding: DeclaredEncoding = "check",
+    on_bad_record: OnBadRecord = "stop",
     overwrite: bool = False,
     only_new: bool = False,
 ) -> Summary:
@@ -132,7 +134,7 @@ def run(  # noqa: PLR0913 - what may be asked
     Args:
         spark: any session.
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
-        paths, record, declared_encoding: as for :func:`tamis.spark.match_files`.
+        paths, record, declared_encoding, on_bad_record: as for :func:`tamis.spark.match_files`.
         output: the folder to hold the folders ``matches``, ``errors`` and ``manifest``.
         errors: "column" to write them, "drop" not to, "fail" to end with the first.
         overwrite: replace these folders, if they exist; nothing else in ``output`` is touched.
@@ -151,7 +153,8 @@ def run(  # noqa: PLR0913 - what may be asked
             store.check_new()
     made = program(subscriptions)
     made.send(spark)
-    spec = MatchSpec.of(made, errors, record, declared_encoding=declared_encoding)
+    wanted: dict[str, Any] = {"declared_encoding": declared_encoding}
+    spec = MatchSpec.of(made, errors, record, **wanted, on_bad_record=on_bad_record)
     start = time.monotonic()
     with store.turn():
         if must_be_new:  # still, after the subscriptions were compiled
@@ -187,7 +190,11 @@ def write_run(
         for message in dict.fromkeys(message for part in parts for message in part["left_out"]):
             log.warning("%s", message)
         if files and spec.record is not None and not any(part["records"] for part in parts):
-            log.warning("there is no record <%s>: write the tag as the documents do", spec.record)
+            log.warning(
+                "there is no record %s: write the tag as the documents do, with its prefix; or its "
+                "namespace and name, {uri}name",
+                spec.record,
+            )
         counted = {kind: [part["file"] for part in parts if part[kind]] for kind in RESULTS}
         read, incomplete = _read_by_all(files, parts, len(made.partitions))
         wrong = rows_about(made.refused, incomplete, made.id_type)

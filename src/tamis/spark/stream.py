@@ -32,6 +32,7 @@ from tamis.core.arguments import is_store
 from tamis.core.errors import TamisError, UnwritableOutput, UsageError
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import NO_DOCUMENTS, list_folder
+from tamis.documents.record_batch import OnBadRecord
 from tamis.spark.answers import MatchSpec
 from tamis.spark.files import Paths, path_list
 from tamis.spark.filesystems import is_remote, local_path
@@ -114,6 +115,7 @@ def stream(  # noqa: PLR0913 - what may be asked
     record: str | None = None,
     errors: Errors = "column",
     declared_encoding: DeclaredEncoding = "check",
+    on_bad_record: OnBadRecord = "stop",
     trigger: str | None = None,
     files_max: int = 1000,
     on_batch: OnBatch | None = None,
@@ -139,7 +141,7 @@ def stream(  # noqa: PLR0913 - what may be asked
             ``tamis_manifest``; the first two are keyed by batch, document and record, and
             subscription.
         checkpoint: a folder for what Spark has to remember; by default inside the output's.
-        record, errors, declared_encoding: as for :func:`tamis.spark.run`.
+        record, errors, declared_encoding, on_bad_record: as for :func:`tamis.spark.run`.
         trigger: ``"10 seconds"``: how often to look; or ``"now"``: match what is there, and end.
             By default a micro-batch follows the other.
         files_max: how many files a micro-batch has at most.
@@ -170,7 +172,9 @@ def stream(  # noqa: PLR0913 - what may be asked
     for folder in within:
         warn_of_left_out(folder, list_folder(folder).left_out)
     kept = Path(local_path(checkpoint)).absolute()
-    batches = _Batches(source, store, _name_of(kept), record, errors, declared_encoding, on_batch)
+    wanted: dict[str, Any] = {"record": record, "declared_encoding": declared_encoding}
+    wanted |= {"errors": errors, "on_bad_record": on_bad_record}
+    batches = _Batches(source, store, _name_of(kept), wanted, on_batch)
     batches.prepare()
     spark.dataSource.register(ArrivalsSource)
     reader = spark.readStream.format(ArrivalsSource.name()).option("files_max", files_max)
@@ -210,9 +214,7 @@ class _Batches:
     source: Reloading
     store: ResultStore[Any]
     name: str
-    record: str | None
-    errors: Errors
-    declared_encoding: DeclaredEncoding
+    wanted: dict[str, Any]  # of ``MatchSpec.of``
     on_batch: OnBatch | None
     unfit: str = ""  # the newest set that cannot be used
     reported: str = ""  # the set of which it was said what was skipped
@@ -244,8 +246,7 @@ class _Batches:
         return self.made
 
     def _spec(self, made: ProgramArtifact) -> MatchSpec:
-        encoding = self.declared_encoding
-        return MatchSpec.of(made, self.errors, self.record, declared_encoding=encoding)
+        return MatchSpec.of(made, **self.wanted)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         run = f"{self.name}-{number:08d}"

@@ -13,6 +13,7 @@ _tamis() {
         'match --engine') words='auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda' ;;
         'match --declared-encoding') words='check ignore' ;;
         'match --unsupported') words='refuse slow' ;;
+        'match --on-bad-record') words='stop resume' ;;
         'match-events --engine') words='auto signature reference sff ocm ccm' ;;
         'match-events --by') words='subscription filter interface' ;;
         'transform --declared-encoding') words='check ignore' ;;
@@ -26,11 +27,13 @@ _tamis() {
         'check --against') words='lxml' ;;
         'select --declared-encoding') words='check ignore' ;;
         'select --unsupported') words='refuse slow' ;;
+        'select --on-bad-record') words='stop resume' ;;
         'explain --declared-encoding') words='check ignore' ;;
         'explain --strategy') words='auto relative path-sharing-f path-sharing-fw path-sharing-fwr plan-sharing reference' ;;
         'serve --log') words='text json' ;;
         'subscribe --language') words='xpath events flwr' ;;
         'subscribe --payload') words='ids document nodes message' ;;
+        'run --on-bad-record') words='stop resume' ;;
         'run --engine') words='auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda' ;;
         'run --unsupported') words='refuse slow' ;;
         'run --declared-encoding') words='check ignore' ;;
@@ -56,7 +59,7 @@ _tamis() {
                 [[ $current == -* ]] && words='-V --version --help -h' ;;
             'match')
                 words=''
-                [[ $current == -* ]] && words='-s --subscriptions --program --dtd --root --catalog --dtd-trust --engine --namespaces --ns --default-ns --declared-encoding --unsupported --skip-bad --record --recursive --glob --concatenated --limit --threads --matching-only --nodes --values --output --help -h' ;;
+                [[ $current == -* ]] && words='-s --subscriptions --program --dtd --root --catalog --dtd-trust --engine --namespaces --ns --default-ns --declared-encoding --unsupported --skip-bad --record --on-bad-record --recursive --glob --concatenated --limit --threads --matching-only --nodes --values --output --help -h' ;;
             'match-events')
                 words=''
                 [[ $current == -* ]] && words='-s --subscriptions --engine --interfaces --by --skip-bad --matching-only --threads --limit --output --help -h' ;;
@@ -92,7 +95,7 @@ _tamis() {
                 [[ $current == -* ]] && words='-s --subscriptions --namespaces --ns --default-ns --declared-encoding --unsupported --dtd --root --catalog --against --recursive --glob --concatenated --limit --events --help -h' ;;
             'select')
                 words=''
-                [[ $current == -* ]] && words='--first --value --null -0 --json --namespaces --ns --default-ns --declared-encoding --unsupported --record --recursive --glob --concatenated --limit --threads --output --help -h' ;;
+                [[ $current == -* ]] && words='--first --value --null -0 --json --namespaces --ns --default-ns --declared-encoding --unsupported --record --on-bad-record --recursive --glob --concatenated --limit --threads --output --help -h' ;;
             'explain')
                 words=''
                 [[ $current == -* ]] && words='--namespaces --ns --default-ns --declared-encoding --limit --events --transformation --strategy --dtd --root --help -h' ;;
@@ -110,7 +113,7 @@ _tamis() {
                 [[ $current == -* ]] && words='--topic --id --url --token --count --help -h' ;;
             'run')
                 words=''
-                [[ $current == -* ]] && words='--input --output -s --subscriptions --program --record --master --engine --namespaces --ns --default-ns --unsupported --skip-bad --declared-encoding --limit --overwrite --only-new --program-memory --stream --checkpoint --trigger --max-files --conf --help -h' ;;
+                [[ $current == -* ]] && words='--input --output -s --subscriptions --program --record --on-bad-record --master --engine --namespaces --ns --default-ns --unsupported --skip-bad --declared-encoding --limit --overwrite --only-new --program-memory --stream --checkpoint --trigger --max-files --conf --help -h' ;;
             'schema')
                 words=''
                 [[ $current == -* ]] && words='--root --catalog --limit --format --output --help -h' ;;

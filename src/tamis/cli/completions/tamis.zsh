@@ -256,6 +256,7 @@ _tamis_run() {
         '(-s --subscriptions)--subscriptions=[A UTF-8 file with one subscription per line]:FILE:_files' \
         '(--program)--program=[A program that tamis compile saved]:FILE:_files' \
         '(--record)--record=[Match each outermost element with this tag as a separate document]:TAG: ' \
+        '(--on-bad-record)--on-bad-record=[Where a document with records is not well-formed]:value:(stop resume)' \
         '(--master)--master=[The URL of the Spark cluster]:URL: ' \
         '(--engine)--engine=[The engine]:NAME:(auto automaton reference nfa stacks stacks-cuda pma twigstacks twigstacks-cuda)' \
         '(--namespaces)--namespaces=[A file that declares prefixes for expressions]:FILE:_files' \
@@ -365,6 +366,7 @@ _tamis_select() {
         '(--declared-encoding)--declared-encoding=[What to do with the encoding that a document declares]:value:(check ignore)' \
         '(--unsupported)--unsupported=[What to do with XPath that Tamis does not support]:value:(refuse slow)' \
         '(--record)--record=[Match each outermost element with this tag as a separate document]:TAG: ' \
+        '(--on-bad-record)--on-bad-record=[Where a document with records is not well-formed]:value:(stop resume)' \
         '(--recursive)--recursive[Also read subfolders]' \
         '*--glob=[Read files in folders and members of archives whose name matches]:PATTERN: ' \
         '(--concatenated)--concatenated=-[Each input contains several documents]::[=lines|nul]:(xml lines nul)' \
@@ -550,6 +552,7 @@ _tamis_match() {
         '(--unsupported)--unsupported=[What to do with XPath that Tamis does not support]:value:(refuse slow)' \
         '(--skip-bad)--skip-bad[Skip bad subscriptions]' \
         '(--record)--record=[Match each outermost element with this tag as a separate document]:TAG: ' \
+        '(--on-bad-record)--on-bad-record=[Where a document with records is not well-formed]:value:(stop resume)' \
         '(--recursive)--recursive[Also read subfolders]' \
         '*--glob=[Read files in folders and members of archives whose name matches]:PATTERN: ' \
         '(--concatenated)--concatenated=-[Each input contains several documents]::[=lines|nul]:(xml lines nul)' \

@@ -17,6 +17,7 @@ from tamis.core.limits import Limits
 from tamis.core.names import QNAME, XML_NAMESPACE
 from tamis.documents.batch import ROWS, BatchBuilder, DocumentBatch
 from tamis.documents.encodings import DECLARATION, HEAD_BYTES, VERSION
+from tamis.documents.record_batch import NO_RECORD, RecordTag
 from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.lookup import INDEX_SIZE
 from tamis.documents.tokenizer.kernels.scan import scan
@@ -258,14 +259,17 @@ class NameTable:
     scope declares: namespaces by their prefixes, ``""`` for the default, in its order.
     """
 
-    def __init__(self, vocabulary: Vocabulary, projection: Projection, record: bytes = b"") -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, projection: Projection, record: RecordTag = NO_RECORD
+    ) -> None:
         self.vocabulary = vocabulary
+        self.record = record
         self.projection = projection
         self.count = 0
         self.parents = [0]
         self.declared: list[dict[str, str]] = [{}]
         self.spelled = 0
-        padded = np.frombuffer(record + bytes(8), np.uint8)
+        padded = np.frombuffer(record.name.encode() + bytes(8), np.uint8)
         freeze(padded)
         self.arrays = at.Names(
             table=np.zeros(at.NAME_COLUMNS << at.SLOT_BITS, np.uint64),
@@ -304,6 +308,8 @@ class NameTable:
         id, flags = self.vocabulary.add(namespace, local), 0
         if kind == at.ELEMENT and (namespace, local) in self.projection.text:
             flags = at.READ_TEXT
+        if kind == at.ELEMENT and self.record.namespace in (None, namespace):
+            flags |= at.IS_RECORD
         if kind == at.ATTRIBUTE and (namespace, local) in self.projection.attributes:
             flags = at.READ_VALUE
         prefix_id = self.vocabulary.add_prefix(prefix) if prefix else -1

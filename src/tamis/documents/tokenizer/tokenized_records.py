@@ -48,15 +48,15 @@ class TokenizedRecords(RecordParser):
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
     ) -> Generator[RecordBatch | Flush, None, None]:
         window = Window(chunks, self.start, self.encoding in ("us-ascii", "iso-8859-1"))
-        self.expat = self._libexpat(self.context, self.start)
         rest = 0
         if self._begin(self.context) and (self.context or self._begin_document(window)):
-            self.expat = None
             yield from self._batches(window, is_all)
             if self.is_done:
                 return
             rest = self._position
             self.expat = self._libexpat_from(window)
+        else:
+            self.expat = self._libexpat(self.context, self.start)
         yield from self.expat.parse(window.rest(rest), is_all=is_all)
 
     def _libexpat(self, context: bytes, position: StreamPosition) -> ExpatRecords:
@@ -82,7 +82,7 @@ class TokenizedRecords(RecordParser):
 
     def _begin(self, context: bytes) -> bool:
         """Read a context, with a new table of names; False if libexpat has to."""
-        names = NameTable(self.vocabulary.fork(), self.projection, self.tag.encode())
+        names = NameTable(self.vocabulary.fork(), self.projection, self.record)
         self.scanner = Scanner(names, self.projection, self.limits)
         self._forget_contexts()
         self.begun_at = -1
@@ -92,6 +92,7 @@ class TokenizedRecords(RecordParser):
         self.is_standalone = self.is_standalone or declaration.is_standalone
         state = self.scanner.state
         state[at.IN_RECORDS] = 1
+        state[at.WITH_NAMESPACE] = self.record.namespace is not None
         state[at.IS_FINAL] = 0
         state[at.RECORDS_MAX] = record_batch.BATCH_RECORDS
         state[at.EVENTS_MAX] = record_batch.BATCH_BYTES // 4
@@ -197,7 +198,8 @@ class TokenizedRecords(RecordParser):
             # A record, or a tag, is read anew each time, so that must be in growing steps.
             window.read(self._position, max(READ_BYTES, 2 * unread))
             self._position = 0
-            end_tag = b"</" + self.tag.encode()
+            name = self.record.name.encode()
+            end_tag = b"</" + name if self.record.namespace is None else name
             added = window.data[max(0, unread - len(end_tag)) : window.end]
             if not window.is_paused or unread <= SMALL_BYTES or end_tag in added.tobytes():
                 return True
@@ -288,7 +290,7 @@ class TokenizedRecords(RecordParser):
             for entry, outside, inside in zip(entries, scopes, scopes[1:], strict=False)
         ]
         if state[at.ROOT] == at.ROOT_IS_CLOSED:
-            tags.append(b"<b/>" if self.tag == "a" else b"<a/>")
+            tags.append(b"<b/>" if self.record.name == "a" else b"<a/>")
         head = record_batch.head_of(self.doctype, self.is_standalone) if self.doctype else b""
         return head + b"".join(tags)
 

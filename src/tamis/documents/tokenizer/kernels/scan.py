@@ -200,7 +200,12 @@ def scan_document(state: Int64, end: int) -> int:
             event += emitting
             depth += 1
             stack[U(depth)] = slot | outside << 32
-            if watching or depth == 1 or (answer >> U(32) & U(at.READ_TEXT) and emitting):
+            if watching or depth == floor + 1 or (answer >> U(32) & U(at.READ_TEXT) and emitting):
+                if depth == floor + 1 and emitting and is_other(state, answer):
+                    event = abandon_record(state)
+                    emitting = 0
+                    floor = 0
+                    seeking = True
                 watching = open_element(
                     state, depth, answer >> U(32) & U(at.READ_TEXT) and emitting
                 )
@@ -326,14 +331,35 @@ def forget(state: Int64) -> None:
 
 @called
 def is_record(state: Int64, place: int, length: int) -> bool:
-    """Whether the name at a place is that of records."""
+    """Whether the name at a place is that of records; or ends so, if these have a namespace."""
     size = at.length_of(state, at.NAMES.record) - 8
-    return length == size and same_bytes(state, place, state[at.NAMES.record], length)
+    prefix = length - size
+    if state[at.WITH_NAMESPACE] and prefix > 1:
+        place += prefix
+        length = size if byte(at.address(state, place - 1)) == at.COLON else 0
+    return length == size and same_bytes(state, place, state[at.NAMES.record], size)
+
+
+@called
+def is_other(state: Int64, answer: np.uint64) -> bool:
+    """Whether an element that was taken for a record has another namespace than records."""
+    return state[at.IN_RECORDS] != 0 and answer >> U(32) & U(at.IS_RECORD) == U(0)
+
+
+@called
+def abandon_record(state: Int64) -> int:
+    """What began is no record: the number of events before it."""
+    forget(state)
+    state[at.IS_EMITTING] = 0
+    state[at.FLOOR] = 0
+    return state[at.EVENTS]
 
 
 @called
 def begin_record(state: Int64, place: int, event: int, depth: int, scope: int) -> int:
-    """A record begins at the start tag at a place: -1, or that its context is new."""
+    """A record begins at the start tag at a place: -1, or why not: its context is new."""
+    if state[at.WITH_NAMESPACE] and depth >= state[at.DEPTH_MAX]:  # it may be no record
+        return at.DECLINE
     context = find_context(state, depth, scope)
     if context < 0:
         return at.NEW_CONTEXT
