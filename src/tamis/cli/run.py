@@ -125,10 +125,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     if not is_stream and of_stream != StreamOptions():
         raise UsageError("--checkpoint, --trigger and --max-files are for --stream")
     paths = [*inputs, *(more_inputs or [])]
-    wanted: dict[str, Any] = {
-        **records.wanted(namespaces),
-        "declared_encoding": declared_encoding,
-    }
+    wanted: dict[str, Any] = {**records.wanted(namespaces), "declared_encoding": declared_encoding}
 
     def read() -> ProgramArtifact:
         options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
