@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -216,6 +217,100 @@ def test_structs_and_arrays_are_looked_into(
         found = match_events(df, asked, keep=["n"]).select("n", "subscription").collect()
     assert sorted(map(tuple, found)) == [(1, "b"), (1, "hot"), (3, "none")]
     assert caplog.messages == []
+
+
+NESTED = {
+    "sum": "order.sum > 100",
+    "sku": 'items[].(sku = "a" and n > 1)',
+    "tag": 'tags.env = "prod" or tags.`a.b` exists',
+    "any": 'order.notes[] prefix "x"',
+    "kind": 'kind = "late" and not order.sum exists',
+    "nan": "f != 1",
+}
+COLUMNS = """kind string, f double, order struct<sum: long, notes: array<string>>,
+    items array<struct<sku: string, n: int>>, tags map<string, string>"""
+
+
+def nested_events(count: int) -> list[dict[str, object]]:
+    draw = random.Random(3)
+    return [
+        {
+            "kind": draw.choice(["late", 'a"b\n', None, "é"]),
+            "f": draw.choice([1.0, 0.5, None]),
+            "order": draw.choice(
+                [
+                    None,
+                    {"sum": draw.randrange(200), "notes": ["x1", "y"]},
+                    {"sum": None, "notes": []},
+                ]
+            ),
+            "items": [{"sku": draw.choice("ab"), "n": draw.randrange(3)} for _ in range(n % 4)],
+            "tags": draw.choice([None, {}, {"env": "prod"}, {"env": "x", "a.b": "1"}]),
+        }
+        for n in range(count)
+    ]
+
+
+@pytest.mark.spark
+def test_nested_events_in_every_form(spark: SparkSession) -> None:
+    """Columns, JSON text, VARIANT, struct and map: nobody flattens them by hand."""
+    events = nested_events(500)
+    matcher = tamis.compile_events(NESTED)
+    expected = sorted((n, id) for n, m in enumerate(matcher.match_many(events)) for id in m)
+    assert {id for _, id in expected} == NESTED.keys()
+    df = spark.createDataFrame(
+        [{"event": n, **event} for n, event in enumerate(events)], f"event long, {COLUMNS}"
+    )
+    texts = spark.createDataFrame(
+        [(n, json.dumps(e, indent=n % 3 or None)) for n, e in enumerate(events)],
+        "event long, body string",
+    )
+    names = "kind, f, order, items, tags"
+    without_maps = "kind, f, order, items, parse_json(to_json(tags)) as tags"
+    ways = [
+        (df, None),
+        (
+            df.selectExpr(
+                "event", "parse_json(to_json(order)) as order", "kind", "f", "items", "tags"
+            ),
+            None,
+        ),
+        (texts, "body"),
+        (texts.selectExpr("event", "cast(body as binary) body"), "body"),
+        (texts.selectExpr("event", "parse_json(body) body"), "body"),
+        (df.selectExpr("event", f"struct({names}) as body"), "body"),
+        (df.selectExpr("event", f"struct({without_maps}) as body"), "body"),
+    ]
+    for way, column in ways:
+        found = match_events(way, matcher, column, keep=["event"], errors="fail")
+        assert sorted((r.event, r.subscription) for r in found.collect()) == expected, way.dtypes
+    plain = {name: asked for name, asked in NESTED.items() if name != "tag"}
+    structs = df.selectExpr("event", "struct(kind, f, order, items) as body")
+    found = match_events(structs, plain, "body", errors="fail").collect()
+    assert sorted((r.event, r.subscription) for r in found) == [
+        e for e in expected if e[1] in plain
+    ]
+    found = match_events(df.where("tags is not null"), {"env": 'env = "prod"'}, "tags").collect()
+    assert [r.event for r in found] == [
+        n for n, e in enumerate(events) if e["tags"] == {"env": "prod"}
+    ]
+
+
+@pytest.mark.spark
+def test_texts_that_are_no_events(spark: SparkSession) -> None:
+    texts = [None, "", " \n", "[1]", '{"a":', '{"a": "1\n"}', "PAR1", "\ufeff{}", '{"a": 2}']
+    df = spark.createDataFrame(list(enumerate(texts)), "n int, body string").coalesce(1)
+    for first in range(len(texts)):  # whatever the first is, no other is lost
+        found = match_events(df.where(f"n >= {first}"), {"x": "a = 2"}, "body").collect()
+        assert [row.n for row in found] == list(range(first, 9))
+        assert [row.subscription for row in found] == [None] * (8 - first) + ["x"]
+        assert all(row.error.code == "event-malformed" for row in found[:-1])
+    with pytest.raises(tamis.UsageError, match="'n' is of type int, and events are JSON text"):
+        match_events(df, {"x": "a = 2"}, "n")
+    with pytest.raises(tamis.UsageError, match="choose one of column"):
+        match_events(df, {"x": "a = 2"}, "body", columns=["n"])
+    with pytest.raises(tamis.UsageError, match="there is no column 'b'"):
+        match_events(df, {"x": "a = 2"}, "b")
 
 
 def small_limits(subscriptions: dict[str, str]) -> CompiledEventMatcher:
@@ -461,6 +556,8 @@ events = [(1, 35, "coast"), (2, 31, None), (3, 1, "x")]
 df = spark.createDataFrame(events, "event int, temp int, area string")
 rows = tamis_spark.match_events(df, asked).collect()
 arrays = tamis_spark.match_events(df, {"x": "temp < 9"}, as_array=True, errors="drop").collect()
+bodies = spark.createDataFrame([('{"temp": 31}',), ("[]",)], "body string")
+nested = tamis_spark.match_events(bodies.selectExpr("body", "parse_json(body) v"), asked, "v")
 lines = spark.readStream.schema("temp int, area string").csv(sys.argv[2])
 answers = tamis_spark.match_events(lines, asked)
 query = answers.writeStream.format("memory").queryName("answers").start()
@@ -477,6 +574,7 @@ print(json.dumps({
     "rows": [[row.event, row.subscription, row.error] for row in rows],
     "arrays": [[row.event, row.subscriptions] for row in arrays],
     "stream": sorted(row.subscription for row in spark.table("answers").collect()),
+    "nested": [[row.body, row.subscription, row.error is None] for row in nested.collect()],
     "many": sorted(row.subscription for row in wide.collect()),
     "refused": refused,
 }))
@@ -507,5 +605,6 @@ def test_a_client_of_spark_connect(server: str, tmp_path: Path) -> None:
         "rows": [[1, 1, None], [1, 2, None], [2, 1, None]],
         "arrays": [[1, []], [2, []], [3, ["x"]]],
         "stream": [1, 2],
+        "nested": [['{"temp": 31}', 1, True], ["[]", None, False]],
         "many": [0, 1, 2],
     }

@@ -79,15 +79,7 @@ class MatchesEvents:
         [['hot'], []]
         """
         check_many(events, "events", "match()")
-        sizer = BatchSizer(GROUP_EVENTS)
-
-        compiled = self.snapshot()
-        form = compiled._form(by)
-
-        def answer(part: Part) -> EventMatches:
-            return form.events(part.data, by)
-
-        return _matches(compiled.answers(groups(events, sizer), answer, sizer, threads))
+        return _matches(self.snapshot().event_answers(events, by, threads))
 
     def match_ndjson(
         self, source: Source, *, by: By = "subscription", threads: int = 1
@@ -206,6 +198,17 @@ class EventSnapshot(MatchesEvents):
     def snapshot(self) -> EventSnapshot:
         """The same: its subscriptions do not change."""
         return self
+
+    def event_answers(
+        self, events: Iterable[Mapping[str, Any]], by: By = "subscription", threads: int = 1
+    ) -> Generator[EventMatches, None, None]:
+        """The answers of :meth:`match_many`, many events at a time."""
+        sizer, form = BatchSizer(GROUP_EVENTS), self._form(by)
+
+        def answer(part: Part) -> EventMatches:
+            return form.events(part.data, by)
+
+        return self.answers(groups(events, sizer), answer, sizer, threads)
 
     def ndjson_answers(
         self, source: Source, by: By = "subscription", threads: int = 1

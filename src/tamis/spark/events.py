@@ -7,17 +7,20 @@ compiles them: a quarter of a million takes a fraction of a second, less than re
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql import types as sql
 
 from tamis.core.arguments import is_store
@@ -42,9 +45,11 @@ from tamis.spark.rows import (
     id_array,
     id_lists,
     in_steps,
+    of_name,
     with_errors,
 )
 
+_CONTROL = bytes.maketrans(b"\r\n", b"\x01\x01")
 log = logging.getLogger("tamis.spark")
 
 EventSubscriptionSet = (
@@ -61,9 +66,10 @@ _NUMBERS = (sql.IntegralType, sql.DoubleType, sql.FloatType)
 _VALUE_TYPES = (sql.BooleanType, sql.NullType, sql.StringType, *_NUMBERS)
 
 
-def match_events(
+def match_events(  # noqa: PLR0913 - what may be asked
     df: DataFrame,
     subscriptions: EventSubscriptionSet,
+    column: str | None = None,
     *,
     columns: Sequence[str] | None = None,
     keep: Sequence[str] | None = None,
@@ -74,10 +80,14 @@ def match_events(
 ) -> DataFrame:
     """Match rows that are events, as columns are their attributes; one row for each match.
 
-    An event that matches nothing has no row, and one in error (it reaches a limit, or has a string
-    that is not UTF-8) a single one. A null is as if the attribute were not there. If subscriptions
-    name attributes that are no columns, a warning says so. Names are those of columns exactly, dots
-    and cases included, and strings are compared by code points, whatever their collation.
+    With ``column``, events are in this column alone: as JSON text, as a VARIANT, a struct or a map.
+
+    An event that matches nothing has no row, and one in error (it is no JSON object, reaches a
+    limit, or has a string that is not UTF-8) a single one. A null is as if the attribute were not
+    there. If subscriptions name attributes that are no columns, a warning says so. Names are those
+    of columns exactly, dots and cases included, and strings are compared by code points, whatever
+    their collation. What is in structs, arrays, maps and VARIANTs is named by paths: ``order.sum``,
+    ``items[].sku``. Maps and VARIANTs are read as the JSON that Spark's ``to_json`` writes.
 
     Works on batch and streaming DataFrames, and through Spark Connect, and computes nothing by
     itself.
@@ -94,8 +104,10 @@ def match_events(
             * what :func:`tamis.compile_events` makes of them, with an engine and limits of choice.
 
             DataFrames and Parquet have columns ``id`` (string or integer) and ``expression``.
-        columns: those that are attributes; by default all.
-        keep: the columns that each row repeats; by default all.
+        column: the column of events; without it, each column is an attribute. JSON text is of type
+            string or binary. A null is an error, except of a struct: that has no attributes.
+        columns: those that are attributes; by default all. Not with ``column``.
+        keep: the columns that each row repeats; by default all but ``column``.
         by: what is reported: "filter", "subscription" or "interface"; see
             :meth:`tamis.EventMatcher.match`.
         as_array: one row an event, with an array of ids, which may be empty.
@@ -121,19 +133,62 @@ def match_events(
             raise UsageError(f"{name} is a list of names, not one name")
     if by not in get_args(By):
         raise UsageError(f"by={by!r}: write 'filter', 'subscription' or 'interface'")
+    if column is not None and columns is not None:
+        raise UsageError("choose one of column (which has the events) and columns (of attributes)")
     fields = fields_of(df)
-    kept = tuple(fields) if keep is None else tuple(keep)
-    check_columns(fields, columns or [], kept)
+    kept = tuple(name for name in fields if name != column) if keep is None else tuple(keep)
+    check_columns(fields, [column] if column is not None else columns or [], kept)
     given = event_subscriptions(subscriptions, interfaces)
-    deriver = Deriver(given.table.names, DEFAULT_LIMITS)
-    attributes = _attributes(fields, columns, deriver.read_at_top(fields), deriver.roots)
     program = EventArtifact.of(given)
     ids = given.ids if by == "subscription" else given.interface_ids
     type = "bigint" if by == "filter" else id_type(ids)
     spec = EventSpec(type, program.set_version, errors, by, as_array)
-    read = list(dict.fromkeys([*kept, *attributes]))  # none is sent twice
-    numbers = tuple((name, read.index(name)) for name in attributes)
-    return AnswerEvents(program, spec, kept, numbers).applied(df, read[len(kept) :])
+    deriver = Deriver(given.table.names, DEFAULT_LIMITS)
+    if column is not None:
+        sent, holds = _events_in(fields[column], deriver)
+        return AnswerEvents(program, spec, kept, (), holds).applied(df, [sent])
+    attributes = _attributes(fields, columns, deriver.read_at_top(fields), deriver.roots)
+    as_json = [name for name in attributes if _is_dynamic(fields[name].dataType)]
+    plain = (name for name in attributes if name not in as_json)
+    read = list(dict.fromkeys([*kept, *plain]))  # none is sent twice
+    numbers = tuple((name, read.index(name)) for name in attributes if name not in as_json)
+    numbers += tuple((name, len(read) + number) for number, name in enumerate(as_json))
+    task = AnswerEvents(program, spec, kept, numbers, as_json=frozenset(as_json))
+    return task.applied(df, [*read[len(kept) :], *map(_json, as_json)])
+
+
+def _json(name: str) -> Column:
+    return F.to_json(of_name(name), {"ignoreNullFields": "false"})
+
+
+def _is_dynamic(type: sql.DataType) -> bool:
+    """Whether a value has a VARIANT or a map in it, which are read as JSON."""
+    if isinstance(type, sql.ArrayType):
+        return _is_dynamic(type.elementType)
+    if isinstance(type, sql.StructType):
+        return any(_is_dynamic(field.dataType) for field in type)
+    return isinstance(type, sql.VariantType | sql.MapType)
+
+
+def _events_in(
+    field: sql.StructField, deriver: Deriver
+) -> tuple[Column, Literal["json", "struct"]]:
+    """What is sent of a column that has events, and how these are read."""
+    type = field.dataType
+    if isinstance(type, sql.StringType | sql.BinaryType):
+        return of_name(field.name), "json"
+    if not isinstance(type, sql.StructType | sql.MapType | sql.VariantType):
+        raise UsageError(
+            f"the column {field.name!r} is of type {type.simpleString():.80}, and events are JSON "
+            "text (string, binary), VARIANT, struct or map"
+        )
+    if not isinstance(type, sql.StructType):
+        return _json(field.name), "json"
+    fields = {inner.name: inner for inner in type}
+    if any(_is_dynamic(inner.dataType) for inner in type):
+        return _json(field.name), "json"
+    _attributes(fields, None, deriver.read_at_top(fields), deriver.roots)
+    return of_name(field.name), "struct"
 
 
 def _attributes(
@@ -155,13 +210,44 @@ def _attributes(
         checked = list(dict.fromkeys(columns))
         attributes = [name for name in checked if name in named]
     for name in checked:
-        if name not in looked_into and not isinstance(fields[name].dataType, _VALUE_TYPES):
+        type = fields[name].dataType
+        is_variant = isinstance(type, sql.VariantType)
+        if not (name in looked_into or is_variant or isinstance(type, _VALUE_TYPES)):
             kind = fields[name].dataType.simpleString()
             raise UsageError(
                 f"the column {name!r} is of type {kind:.80}, which values cannot be: make it "
                 "numbers, strings or booleans, or leave it out of columns"
             )
     return attributes
+
+
+_LINE_ENDS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\r\n]', re.DOTALL)
+
+
+def json_lines(texts: pa.Array) -> bytes:
+    r"""JSON texts as lines, from the second on: so the first is not taken for a file of Parquet.
+
+    A null is ``null``, which is no event.
+
+    A line end inside a string is an error of JSON, and stays one.
+
+    >>> json_lines(pa.array(['{"a":\n1}', None, '{"a": "\n"}', ""]))
+    b'\n{"a": 1}\nnull\n{"a": "\x01"}\n""\n'
+    """
+    lines = [
+        b"null" if text is None else text or b'""' for text in texts.cast(pa.binary()).to_pylist()
+    ]
+    for number, line in enumerate(lines):
+        if b"\n" in line or b"\r" in line:
+            lines[number] = _LINE_ENDS.sub(_in_one_line, line)
+        if not lines[number].strip():  # which no reader takes for an event
+            lines[number] = b'""'
+    return b"\n".join([b"", *lines, b""])
+
+
+def _in_one_line(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    return token.translate(_CONTROL) if token[0] == ord('"') else b" "
 
 
 def event_subscriptions(
@@ -228,17 +314,54 @@ class EventSpec(OutputSpec):
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvents(ColumnTask[EventArtifact, EventSpec]):
-    """Answers the rows of a batch; ``attributes`` are the names and numbers of their columns."""
+    """Answers the rows of a batch.
+
+    Attributes:
+        attributes: the names and numbers of the columns that are attributes.
+        holds: how events are read: each row has the attributes, or the last column has events.
+        as_json: the attributes that are JSON.
+    """
 
     attributes: tuple[tuple[str, int], ...]
+    holds: Literal["attributes", "json", "struct"] = "attributes"
+    as_json: frozenset[str] = frozenset()
 
     def answers(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         matcher = self.program.loaded()
         kept = PassthroughColumns.first_of(batch, self.kept, "event")
+        first = 0
+        for found in self._found(matcher, batch):
+            if found.lines is None:
+                found.number_rows(first + 1)
+            first += found.documents
+            yield from self._rows(matcher, kept, found)
+
+    def _found(
+        self, matcher: CompiledEventMatcher, batch: pa.RecordBatch
+    ) -> Iterator[EventMatches]:
+        by = self.spec.by
+        if self.holds == "json":
+            for found in matcher.ndjson_answers(json_lines(batch.columns[-1]), by):
+                assert found.lines is not None
+                found.lines = found.lines - 1
+                yield found
+            return
+        if self.holds == "struct":
+            column = batch.columns[-1]
+            names = [column.type.field(number).name for number in range(column.type.num_fields)]
+            events = pa.RecordBatch.from_arrays(column.flatten(), names)
+            yield from matcher.arrow_answers(events, by)
+            return
         numbers = [number for _, number in self.attributes]
         events = batch.select(numbers).rename_columns([name for name, _ in self.attributes])
-        for found in matcher.arrow_answers(events, self.spec.by):
-            yield from self._rows(matcher, kept, found)
+        if not self.as_json:
+            yield from matcher.arrow_answers(events, by)
+            return
+        rows = matcher.encoder.rows(events)
+        for name in self.as_json.intersection(rows[0] if rows else ()):
+            for row in rows:
+                row[name] = None if row[name] is None else json.loads(row[name])
+        yield from matcher.event_answers(rows, by)
 
     def _rows(
         self, matcher: CompiledEventMatcher, kept: PassthroughColumns, found: EventMatches

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql import types as sql
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -145,17 +145,23 @@ class ColumnTask(Generic[A, S]):
         """The rows about one batch of the input."""
         raise NotImplementedError
 
-    def applied(self, df: DataFrame, others: Sequence[str]) -> DataFrame:
+    def applied(self, df: DataFrame, others: Sequence[str | Column]) -> DataFrame:
         """The answers to a DataFrame, of which the kept and these other columns are read."""
         fields = fields_of(df)
         schema = joined_schema([fields[name] for name in self.kept], self.spec.fields())
         self.program.send(df.sparkSession)
-        # Columns are called by number, since mapInArrow() cannot deal with every name. Spark takes
-        # a name apart at its dots unless it is quoted.
-        quoted = ["`" + name.replace("`", "``") + "`" for name in (*self.kept, *others)]
-        columns = [F.col(name).alias(str(number)) for number, name in enumerate(quoted)]
+        # Columns are called by number, since mapInArrow() cannot deal with every name.
+        read = [
+            each if isinstance(each, Column) else of_name(each) for each in (*self.kept, *others)
+        ]
+        columns = [each.alias(str(number)) for number, each in enumerate(read)]
         # Without any column Spark would not tell how many rows there are.
         return df.select(columns or F.lit(True).alias("0")).mapInArrow(self, schema)
+
+
+def of_name(name: str) -> Column:
+    """The column of this name, which Spark takes apart at its dots unless it is quoted."""
+    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def fields_of(df: DataFrame) -> dict[str, sql.StructField]:
