@@ -101,7 +101,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     Options:
         inputs: A file, a folder or an archive (zip, tar, tar.gz) with *.xml and *.xml.gz files, a
             quoted pattern, or a URI (s3a://…). Repeatable.
-        output: The folder for the results.
+        output: The folder for the results, or table:NAME for tables of Spark's catalog (Delta,
+            Iceberg, Hive): NAME_matches, NAME_errors and NAME_manifest.
         more_inputs: More inputs, as for --input.
         master: The URL of the Spark cluster; local[*] runs on this machine.
         overwrite: Replace the results in DIR.
@@ -166,9 +167,10 @@ def _stream(
     from tamis import spark  # noqa: PLC0415
     from tamis.spark.postgres import is_postgres  # noqa: PLC0415
     from tamis.spark.stream import NO_CHECKPOINT, stream_folders  # noqa: PLC0415
+    from tamis.spark.tables import is_table  # noqa: PLC0415
 
     stream_folders(paths, options.trigger)
-    if is_postgres(output) and options.checkpoint is None:
+    if (is_postgres(output) or is_table(output)) and options.checkpoint is None:
         raise UsageError(NO_CHECKPOINT)
     batches = errors = 0
 
@@ -209,11 +211,14 @@ def _stream(
 def _check_output(output: str, may_exist: bool) -> None:
     from tamis.spark.parquet import ParquetStore  # noqa: PLC0415
     from tamis.spark.postgres import is_postgres  # noqa: PLC0415
+    from tamis.spark.tables import is_table  # noqa: PLC0415
 
     if is_postgres(output):
         raise UsageError(
             "a database is an output of --stream: --trigger now ends with what is there"
         )
+    if is_table(output):
+        return  # which Spark knows, when it is started
     store = ParquetStore(output)
     if not may_exist:
         with store.turn():

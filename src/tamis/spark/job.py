@@ -16,11 +16,11 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from tamis.core.errors import DocumentError, UnreadableDocument
+from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.record_batch import OnBadRecord
 from tamis.spark.answers import AnswerSplits, Counts, MatchSpec
@@ -33,7 +33,6 @@ from tamis.spark.results import (
     RESULTS,
     ResultStore,
     Run,
-    S,
     Sink,
     new_run,
     rows_about,
@@ -47,6 +46,7 @@ from tamis.spark.splits import (
     partitions,
     splits_of,
 )
+from tamis.spark.tables import TableSink, TableStore, is_table
 
 log = logging.getLogger("tamis.spark")
 
@@ -135,9 +135,12 @@ def run(  # noqa: PLR0913 - what may be asked
         spark: any session.
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
         paths, record, declared_encoding, on_bad_record: as for :func:`tamis.spark.match_files`.
-        output: the folder to hold the folders ``matches``, ``errors`` and ``manifest``.
+        output: the folder to hold the folders ``matches``, ``errors`` and ``manifest``; or
+            ``table:NAME``: the tables ``NAME_matches``, ``NAME_errors`` and ``NAME_manifest`` of
+            Spark's catalog, which are made where they are not there. Their rows have the ``run``.
         errors: "column" to write them, "drop" not to, "fail" to end with the first.
-        overwrite: replace these folders, if they exist; nothing else in ``output`` is touched.
+        overwrite: replace these folders, if they exist; nothing else in ``output`` is touched. Not
+            of tables.
         only_new: match the files whose path, size and time are not in the manifest, and add to the
             answers that are there. A file that could not be read is tried again each time.
 
@@ -146,7 +149,13 @@ def run(  # noqa: PLR0913 - what may be asked
         UsageError: a path leads nowhere; or the output has results already, or cannot be written.
     """
     check_paths(path_list(paths))
-    store = ParquetStore(output, overwrite=overwrite)
+    store: ParquetStore | TableStore
+    if not is_table(output):
+        store = ParquetStore(output, overwrite=overwrite)
+    elif overwrite:
+        raise UsageError(f"{output} is not replaced: delete rows, or add what is new (--only-new)")
+    else:
+        store = TableStore(spark, output)
     must_be_new = not (overwrite or only_new)
     if must_be_new:
         with store.turn():
@@ -171,7 +180,7 @@ def run(  # noqa: PLR0913 - what may be asked
 
 def write_run(
     spark: SparkSession,
-    store: ResultStore[S],
+    store: ResultStore[Any],
     name: str,
     made: ProgramArtifact,
     spec: MatchSpec,
@@ -186,7 +195,8 @@ def write_run(
     log.info("%s: %s", name, plan)
     with store.sink(name, made.id_type) as sink:
         answer = AnswerSplits(replace(made, refused=()), spec)
-        parts = on_workers(spark, tasks, WriteTask(answer, sink))
+        rows = on_workers(spark, tasks, WriteTask(answer, sink))
+        parts = collected(store.keep(rows) if isinstance(store, TableStore) else rows)
         for message in dict.fromkeys(message for part in parts for message in part["left_out"]):
             log.warning("%s", message)
         if files and spec.record is not None and not any(part["records"] for part in parts):
@@ -237,36 +247,56 @@ def planned(made: ProgramArtifact, tasks: int) -> str:
 
 def on_workers(
     spark: SparkSession, tasks: Sequence[tuple[int, int, Sequence[InputSplit]]], task: WriteTask
-) -> list[dict[str, Any]]:
-    """Have tasks do their splits, each by its number and with its part of the program."""
+) -> DataFrame:
+    """What tasks give that do their splits, each by its number and with its part of the program."""
     numbers = pa.array(range(len(tasks)), pa.int32())
     pickled = pa.array([pickle.dumps(found) for found in tasks], pa.binary())
     table = pa.table({"task": numbers, "splits": pickled})
     rows = spark.createDataFrame(table).repartitionById(max(1, len(tasks)), F.col("task"))
-    done = rows.select("splits").mapInArrow(task, from_arrow_schema(_DONE))
+    return rows.select("splits").mapInArrow(task, from_arrow_schema(task.schema))
+
+
+def collected(done: DataFrame) -> list[dict[str, Any]]:
+    """The rows about tasks, when these are done."""
     sums = [F.sum(name).alias(name) for name in ("documents", MATCHES, ERRORS)]
-    return [row.asDict() for row in done.observe("tamis", *sums).collect()]
+    found = done.select(_DONE.names).observe("tamis", *sums).collect()
+    return [row.asDict() for row in found]
 
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """The function that ``mapInArrow`` calls to write answers; it returns one row about them."""
+    """The function that ``mapInArrow`` calls to write answers; it gives one row about them.
+
+    Where Spark writes, it gives the answers too.
+    """
 
     answer: AnswerSplits
-    sink: Sink
+    sink: Sink | TableSink
+
+    @property
+    def schema(self) -> pa.Schema:
+        own = self.sink.schema() if isinstance(self.sink, TableSink) else ()
+        return pa.schema([*_DONE, *own])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            done = [self._done(*pickle.loads(found.as_py())) for found in batch["splits"]]
-            yield pa.RecordBatch.from_pylist(done, _DONE)
+            for found in batch["splits"]:
+                yield from self._done(*pickle.loads(found.as_py()))
 
-    def _done(self, task: int, part: int, splits: Sequence[InputSplit]) -> dict[str, Any]:
+    def _done(self, task: int, part: int, splits: Sequence[InputSplit]) -> Iterator[pa.RecordBatch]:
         counts = Counts()
         program = self.answer.program.partitions[part]
         answer = replace(self.answer, program=program, reports_errors=part == 0)
-        written = self.sink.write(task, answer(splits, counts))
+        answers = answer(splits, counts)
+        written: dict[str, Any] = {"file": "", "is_first": True, **dict.fromkeys(RESULTS, 0)}
+        if isinstance(self.sink, TableSink):
+            for rows in self.sink.rows(answers, written):
+                unknown = [pa.nulls(rows.num_rows, field.type) for field in _DONE]
+                yield pa.RecordBatch.from_arrays([*unknown, *rows.columns], schema=self.schema)
+        else:
+            written = self.sink.write(task, answers)
         is_first = written.pop("is_first")
-        return written | {
+        done = written | {
             "documents": 0 if part else counts.documents,
             "records": counts.records,
             "part": part,
@@ -274,3 +304,4 @@ class WriteTask:
             "read": sorted(counts.read) if is_first else [],
             "left_out": counts.left_out,
         }
+        yield pa.RecordBatch.from_pylist([done], self.schema)

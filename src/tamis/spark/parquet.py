@@ -61,8 +61,9 @@ class ParquetStore:
         self.given = os.fspath(folder)
         if is_remote(self.given):
             raise UsageError(
-                f"cannot write {self.given}: results are in a folder that all machines see; "
-                "elsewhere Spark writes: tamis.spark.match_files(spark, …).write.parquet('…')"
+                f"cannot write {self.given}: results are in a folder that all machines see, or in "
+                "tables (table:NAME); tamis.spark.match_files(spark, …).write.parquet('…') writes "
+                "wherever Spark does"
             )
         self.folder = Path(local_path(self.given)).absolute()
         self.overwrite = overwrite
@@ -160,15 +161,8 @@ class ParquetStore:
         return found
 
     def not_in_manifest(self, files: Sequence[FileStatus]) -> list[FileStatus]:
-        """Those files that are not in the manifest as they are now.
-
-        Times are compared in whole microseconds: manifests of earlier versions have nanoseconds.
-        """
-        keys = ["file", "size", "modified"]
-        table = results.as_in_manifest(files)
-        table = table.append_column("number", pa.array(range(len(files)), pa.int64()))
-        left = table.join(self.manifest().select(keys), keys, join_type="left anti")
-        return [files[number] for number in sorted(left["number"].to_pylist())]
+        """Those files that are not in the manifest as they are now."""
+        return results.not_in(self.manifest(), files)
 
     @contextmanager
     def sink(self, run: str, id_type: str) -> Iterator[ParquetSink]:

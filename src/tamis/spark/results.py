@@ -63,11 +63,11 @@ class Sink(Protocol):
         """
 
 
-S = TypeVar("S", bound=Sink)
+S = TypeVar("S")
 
 
 class ResultStore(Protocol[S]):
-    """Where the results of runs are: a folder of Parquet, or a database."""
+    """Where the results of runs are: a folder of Parquet, tables of Spark's, or a database."""
 
     def turn(self, *, waits: bool = False) -> AbstractContextManager[None]:
         """Be the only driver that writes, where two would harm each other."""
@@ -158,6 +158,18 @@ def as_in_manifest(files: Sequence[FileStatus]) -> pa.Table:
         modified.cast(MANIFEST_SCHEMA.field("modified").type, safe=False),
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema(list(MANIFEST_SCHEMA)[:3]))
+
+
+def not_in(manifest: pa.Table, files: Sequence[FileStatus]) -> list[FileStatus]:
+    """Those files that are not in a manifest as they are now.
+
+    Times are compared in whole microseconds: manifests of earlier versions have nanoseconds.
+    """
+    keys = ["file", "size", "modified"]
+    table = as_in_manifest(files)
+    table = table.append_column("number", pa.array(range(len(files)), pa.int64()))
+    left = table.join(manifest.select(keys), keys, join_type="left anti")
+    return [files[number] for number in sorted(left["number"].to_pylist())]
 
 
 def divided(batch: pa.RecordBatch) -> dict[str, pa.RecordBatch]:

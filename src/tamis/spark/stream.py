@@ -43,6 +43,7 @@ from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
 from tamis.spark.results import ResultStore
 from tamis.spark.rows import Errors
 from tamis.spark.splits import FileStatus, list_path, status_of, warn_of_left_out
+from tamis.spark.tables import TableStore, is_table
 
 if TYPE_CHECKING:  # it needs Py4J, which who has only the client of Spark Connect has not
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery  # noqa: PLC0414
@@ -59,7 +60,7 @@ PAUSE_SECONDS_MAX = 1.0
 
 OnBatch = Callable[[str, str, Summary], None]
 """Is told of each batch: its name, the version of the set, and what was done."""
-NO_CHECKPOINT = "a stream into a database needs a folder of its own: name one (--checkpoint)"
+NO_CHECKPOINT = "a stream into a database or tables needs a folder of its own (--checkpoint)"
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour|day)s?")
 
 
@@ -123,7 +124,8 @@ def stream(  # noqa: PLR0913 - what may be asked
     """Match files that come into folders, and add the answers to Parquet or a database.
 
     Each micro-batch of Spark's is one run, and is published once, with its files in the manifest:
-    into Parquet as a whole; the rows of a database count where ``tamis_runs`` has the run as done.
+    into Parquet as a whole; the rows of a database count where ``tamis_runs`` has the run as done,
+    and those of tables where the manifest has the run.
     Other runs' manifests are not looked at. Whatever dies, the query goes on from its checkpoint
     when it is started again: no match is lost, and none is there twice.
 
@@ -139,7 +141,8 @@ def stream(  # noqa: PLR0913 - what may be asked
         output: a folder, as for :func:`tamis.spark.run`, or the URL of a PostgreSQL database
             (``postgresql://…``), which gets the tables ``tamis_matches``, ``tamis_errors`` and
             ``tamis_manifest``; the first two are keyed by batch, document and record, and
-            subscription.
+            subscription. Or tables of Spark's catalog (``table:NAME``), as for
+            :func:`tamis.spark.run`.
         checkpoint: a folder for what Spark has to remember; by default inside the output's.
         record, errors, declared_encoding, on_bad_record: as for :func:`tamis.spark.run`.
         trigger: ``"10 seconds"``: how often to look; or ``"now"``: match what is there, and end.
@@ -161,6 +164,10 @@ def stream(  # noqa: PLR0913 - what may be asked
     store: ResultStore[Any]
     if is_postgres(output):
         store = PostgresStore(os.fspath(output))
+        if checkpoint is None:
+            raise UsageError(NO_CHECKPOINT)
+    elif is_table(output):
+        store = TableStore(spark, output)
         if checkpoint is None:
             raise UsageError(NO_CHECKPOINT)
     else:

@@ -1,0 +1,120 @@
+"""Results in tables of Spark's catalog: whatever dies, each row is there once."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+import tamis
+from tamis.spark import run, stream
+from tamis.spark.tables import TableStore
+
+SUBSCRIPTIONS = {1: "//b[@n > 2]", 2: "/a"}
+Write = Callable[..., None]
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    """A database of its own, in a folder of its own."""
+    name = f"lake_{uuid4().hex[:8]}"
+    spark.sql(f"create database {name} location '{tmp_path}/warehouse'")
+    yield name
+    spark.sql(f"drop database {name} cascade")
+
+
+def rows(spark: SparkSession, table: str) -> Counter[tuple[Any, ...]]:
+    """What matches and errors there are, and how often."""
+    matches = spark.table(f"{table}_matches").select("document", "subscription")
+    errors = spark.table(f"{table}_errors").select("document", "code")
+    names = (tuple(row) for row in [*matches.collect(), *errors.collect()])
+    return Counter((os.path.basename(document), what) for document, what in names)
+
+
+def documents(write: Write, first: int, last: int) -> Counter[tuple[Any, ...]]:
+    """Write some, and say what is to be found of them."""
+    write({f"in/{n}.xml": f"<a><b n='{n}'/></a>" if n % 4 else "<a>" for n in range(first, last)})
+    found: Counter[tuple[Any, ...]] = Counter()
+    for n in range(first, last):
+        ids = ["document-malformed"] if n % 4 == 0 else [1, 2] if n > 2 else [2]
+        found.update((f"{n}.xml", id) for id in ids)
+    return found
+
+
+@pytest.mark.spark
+def test_a_run_into_tables(spark: SparkSession, lake: str, write: Write) -> None:
+    expected = documents(write, 0, 9)
+    summary = run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.orders")
+    assert (summary.documents, summary.matches, summary.errors) == (9, 10, 3)
+    assert rows(spark, f"{lake}.orders") == expected
+    with pytest.raises(tamis.UsageError, match="has results already: name other tables"):
+        run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.orders")
+    with pytest.raises(tamis.UsageError, match="is not replaced: delete rows"):
+        run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.orders", overwrite=True)
+    expected += documents(write, 9, 11)
+    again = run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.orders", only_new=True)
+    assert again.documents == 2
+    assert rows(spark, f"{lake}.orders") == expected
+    manifest = spark.table(f"{lake}.orders_manifest")
+    assert manifest.count() == 11
+    runs = spark.table(f"{lake}.orders_matches").select("run").distinct()
+    assert {row.run for row in runs.collect()} == {row.run for row in manifest.collect()}
+
+
+@pytest.mark.spark
+def test_tables_that_are_there(spark: SparkSession, lake: str, write: Write) -> None:
+    """In another format, with other orders of columns; skipped subscriptions are told too."""
+    spark.sql(
+        f"create table {lake}.x_matches (run string, subscription bigint, document string, "
+        "record bigint, tamis_version string, set_version string) using orc"
+    )
+    expected = documents(write, 1, 3)
+    run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.x")
+    assert rows(spark, f"{lake}.x") == expected
+    with pytest.raises(tamis.UsageError, match="ids of the type bigint, which those"):
+        run(spark, {"a": "/a"}, "in", f"table:{lake}.x", only_new=True)
+    spark.sql(f"create table {lake}.y_errors (run string) using orc")
+    with pytest.raises(tamis.UsageError, match=r"y_errors lacks the columns \['code', 'column'"):
+        run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.y")
+    for name, said in (("nowhere.x", "SCHEMA_NOT_FOUND"), (" ", "which tables"), ("a b", "SYNTAX")):
+        with pytest.raises(tamis.UsageError, match=said):
+            run(spark, SUBSCRIPTIONS, "in", f"table:{name}")
+
+
+@pytest.mark.spark
+def test_a_stream_whose_driver_dies(
+    spark: SparkSession, lake: str, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before and behind each append: what is done again adds nothing twice."""
+    append = TableStore._append
+    left = [0]
+
+    def dying(self: TableStore, *given: Any) -> None:
+        for is_done in (False, True):
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyError("the driver dies")
+            if not is_done:
+                append(self, *given)
+
+    monkeypatch.setattr(TableStore, "_append", dying)
+    expected: Counter[tuple[Any, ...]] = Counter()
+    for death in range(1, 8):  # the last time it lives
+        expected += documents(write, 10 * death, 10 * death + 3)
+        left[0] = death
+        wanted: dict[str, Any] = {"checkpoint": "checkpoint", "trigger": "now"}
+        query = stream(spark, SUBSCRIPTIONS, "in", f"table:{lake}.s", **wanted)
+        try:
+            query.awaitTermination()
+            assert death == 7
+        except StreamingQueryException:
+            left[0] = 0
+            stream(spark, SUBSCRIPTIONS, "in", f"table:{lake}.s", **wanted).awaitTermination()
+        assert rows(spark, f"{lake}.s") == expected
+    with pytest.raises(tamis.UsageError, match="tables needs a folder of its own"):
+        stream(spark, SUBSCRIPTIONS, "in", f"table:{lake}.s")
