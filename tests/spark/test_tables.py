@@ -9,10 +9,11 @@ from uuid import uuid4
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 import tamis
-from tamis.spark import run, stream
+from tamis.spark import match, run, stream
 from tamis.spark.tables import TableStore
 
 SUBSCRIPTIONS = {1: "//b[@n > 2]", 2: "/a"}
@@ -84,6 +85,43 @@ def test_tables_that_are_there(spark: SparkSession, lake: str, write: Write) -> 
     for name, said in (("nowhere.x", "SCHEMA_NOT_FOUND"), (" ", "which tables"), ("a b", "SYNTAX")):
         with pytest.raises(tamis.UsageError, match=said):
             run(spark, SUBSCRIPTIONS, "in", f"table:{name}")
+
+
+@pytest.mark.spark
+def test_a_stream_in_the_form_of_kafka(spark: SparkSession, tmp_path: Path) -> None:
+    """A sink of the user's own, which fails in the middle: what is repeated is there once."""
+    reader = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5)
+    numbers = reader.option("numPartitions", 2).load()
+    xml = "if(value % 7 = 6, '<a>', concat('<a><b n=\"', value, '\"/></a>'))"
+    messages = numbers.selectExpr(
+        "'orders' topic", "0 partition", "value offset", f"cast({xml} as binary) value"
+    )
+    left = [2]  # batches until it fails
+
+    def write(batch: DataFrame, number: int) -> None:
+        found = match(batch, SUBSCRIPTIONS, "value", keep=["topic", "partition", "offset"])
+        found.write.mode("overwrite").parquet(f"{tmp_path}/answers/batch={number}")
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyError("the driver dies")
+
+    def started() -> StreamingQuery:
+        writer = messages.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+    with pytest.raises(StreamingQueryException):
+        started().awaitTermination()
+    query = started()
+    while left[0] > -3:
+        query.awaitTermination(1)
+    query.stop()
+    found = spark.read.parquet(f"{tmp_path}/answers")
+    offsets = {row.offset for row in found.collect()}
+    assert offsets == set(range(len(offsets)))
+    assert len(offsets) >= 20
+    expected = sum(1 if n % 7 == 6 or n <= 2 else 2 for n in offsets)
+    assert found.count() == found.dropDuplicates(["offset", "subscription"]).count() == expected
+    assert found.where("error is not null").count() == len([n for n in offsets if n % 7 == 6])
 
 
 @pytest.mark.spark
