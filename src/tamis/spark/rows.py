@@ -304,8 +304,8 @@ def id_array(matcher: Any, id_type: str, name: str = "ids") -> pa.Array:
     """The ids of a matcher, in the attribute ``name``: made once for all tasks of a worker."""
     ids: Sequence[SubscriptionId] = getattr(matcher, name)
     if id_type == "bigint":
-        return pa.array(list(ids), pa.int64())
-    return pa.array([str(id) for id in ids], pa.string())
+        return pa.array(np.fromiter(ids, np.int64, len(ids)))  # no list of all in each worker
+    return pa.array((str(id) for id in ids), pa.string(), len(ids))
 
 
 def with_errors(rows: Int64, numbers: Int32, wrong: Collection[int]) -> tuple[Int64, Int32]:
