@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import stat
 import subprocess
 import tarfile
@@ -416,14 +417,14 @@ def test_what_one_part_could_not_read_is_told(
     write(FILES)
     whole = program("orders.tsv")
     divided = program("orders.tsv", bytes_max=whole.size // 2)
-    on_workers = job.on_workers
+    collected = job.collected
 
     def one_fails(*given: Any) -> list[dict[str, Any]]:
-        done = on_workers(*given)
+        done = collected(*given)
         done[-1]["unreadable"].append(0)  # of the last part
         return done
 
-    monkeypatch.setattr(job, "on_workers", one_fails)
+    monkeypatch.setattr(job, "collected", one_fails)
     done = run(spark, divided, ["in/1.xml", "in/5.xml"], "out")
     assert (done.documents, done.errors) == (2, 1)
     assert [row[:2] for row in errors("out")] == [("in/1.xml", "document-unreadable")]
@@ -553,6 +554,21 @@ def test_a_job_that_spark_gives_up(
 def test_a_summary_of_nothing() -> None:
     summary = tamis.spark.Summary(0, 0, 0, 0, 0.5)
     assert str(summary) == ("0 documents (0.0 MB), 0 matches, 0 errors; 0.5 s, 0.0 MB/s")
+
+
+@pytest.mark.spark
+def test_the_ui_says_what_a_job_does(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(FILES)
+    spark.sparkContext.setJobDescription("mine")
+    run(spark, {"x": "//a"}, "in", "out")
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)  # type: ignore[attr-defined]
+    said = [jobs.apply(number).description().toString() for number in range(jobs.size())]
+    assert any(
+        re.match(r"Some\(tamis \d{8}T\d{6}-[0-9a-f]{8}: \d files, \d tasks? share the", text)
+        for text in said
+    )
+    assert spark.sparkContext.getLocalProperty("spark.job.description") == "mine"
+    spark.sparkContext.setLocalProperty("spark.job.description", None)
 
 
 @pytest.mark.spark

@@ -38,6 +38,7 @@ from tamis.spark.results import (
     rows_about,
 )
 from tamis.spark.rows import Errors
+from tamis.spark.session import described
 from tamis.spark.splits import (
     FileStatus,
     InputSplit,
@@ -196,7 +197,8 @@ def write_run(
     with store.sink(name, made.id_type) as sink:
         answer = AnswerSplits(replace(made, refused=()), spec)
         rows = on_workers(spark, tasks, WriteTask(answer, sink))
-        parts = collected(store.keep(rows) if isinstance(store, TableStore) else rows)
+        with described(spark, f"tamis {name}: {len(files):,} files, {plan}"):
+            parts = collected(store.keep(rows) if isinstance(store, TableStore) else rows)
         for message in dict.fromkeys(message for part in parts for message in part["left_out"]):
             log.warning("%s", message)
         if files and spec.record is not None and not any(part["records"] for part in parts):

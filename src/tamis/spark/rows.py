@@ -305,7 +305,7 @@ def id_array(matcher: Any, id_type: str, name: str = "ids") -> pa.Array:
     ids: Sequence[SubscriptionId] = getattr(matcher, name)
     if id_type == "bigint":
         return pa.array(np.fromiter(ids, np.int64, len(ids)))  # no list of all in each worker
-    return pa.array((str(id) for id in ids), pa.string(), len(ids))
+    return pa.array((str(id) for id in ids), pa.string(), size=len(ids))
 
 
 def with_errors(rows: Int64, numbers: Int32, wrong: Collection[int]) -> tuple[Int64, Int32]:

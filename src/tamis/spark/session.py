@@ -99,6 +99,26 @@ def start_spark(
                 spark.stop()
 
 
+def _is_remote(spark: SparkSession) -> bool:
+    """Whether a session is a client of Spark Connect, without a JVM."""
+    return hasattr(spark, "session_id")
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """Have the pages of Spark's UI say what a job does. A client of Spark Connect cannot."""
+    if _is_remote(spark):
+        yield
+        return
+    context = spark.sparkContext
+    before = context.getLocalProperty("spark.job.description")
+    context.setJobDescription(text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type]
+
+
 def check_workers(spark: SparkSession) -> None:
     """See that the workers have this Tamis; asked of one of them, once in each application.
 
@@ -106,7 +126,7 @@ def check_workers(spark: SparkSession) -> None:
         UsageError: they have none, or another version, or one in a zip file, or do not start.
     """
     session: Any = spark
-    is_remote = hasattr(spark, "session_id")  # a client of Spark Connect
+    is_remote = _is_remote(spark)
     application = session.session_id if is_remote else spark.sparkContext.applicationId
     if application in _checked:
         return
