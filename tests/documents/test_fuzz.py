@@ -30,13 +30,16 @@ def test_some() -> None:
 
 
 @pytest.mark.corpora
-def test_a_million(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "count", [100_000, pytest.param(1_000_000, marks=pytest.mark.long("tamis/documents"))]
+)
+def test_many(capsys: pytest.CaptureFixture[str], count: int) -> None:
     run = Run(int(os.environ.get("TAMIS_FUZZ_SEED", "0")), available())
-    found = fuzz(run, 1_000_000, processes=len(os.sched_getaffinity(0)))
+    found = fuzz(run, count, processes=len(os.sched_getaffinity(0)))
     with capsys.disabled():
         print(f"\nfuzzed: {found}")
     check_shares(found)
-    assert found["documents"] == 1_000_000
+    assert found["documents"] == count
 
 
 def test_a_seed_stands_for_the_same_documents() -> None:

@@ -129,13 +129,40 @@ def test_what_ends_a_stream_still() -> None:
         b"<x y><a/></x>",  # what is around records is not known
         b"<!DOCTYPE x [<!ENTITY e '1'>]><x><a/><a>&f;</a><a/></x>",
         b"<x><a/><a>&e;</a></x>",  # no record follows
-        "<é><a/>&e;<a/></é>".encode("latin-1"),
+        "<x>" * 1001 + "<a/>" + "</x>" * 1001,  # a limit is no damage
         gzip.compress(b"<x><a/><b></x>" + b"<a/>" * 9999)[:-20],
     ):
         *_, last = MATCHER.match_records(document, "a", on_bad_record="resume")
         (error,) = [m.error for m in [last] if m.error]
         assert isinstance(error, DocumentError)
         assert "passed over" not in str(error)
+
+
+def test_elements_around_are_those_of_the_record_before() -> None:
+    good = "<g><a><b/></a></g>"
+    for damage in ("<h xmlns='u'>&e;</h>", "<g><h>&e;</h></g>", "</h>"):
+        found = told(f"<x>{good}{damage}{good * 3}</x>")
+        assert [answer for _, answer in found if answer] == [["b"]] * 4
+        assert len(found) <= 6  # the damage, and at most what it leaves open
+    found = told("<donnée xmlns:p='é'><a/><a>&e;</a><a p:x=''><b/></a></donnée>")
+    assert found == [(0, []), (1, None), (2, ["b"])]
+    latin = b"<?xml version='1.0' encoding='latin1'?>" + "<é><a/>&e;<a/></é>".encode("latin-1")
+    assert told(latin) == [(0, []), (1, None), (2, [])]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000, 4096, 1 << 20])
+def test_lines_of_what_is_passed_over(size: int) -> None:
+    for between in ("\r\n" * 3000, "é€😀\r" * 1000, "x" * 5000):
+        head = f"<x>\n<a><b>&e;</b></a>{between}"
+        data = f"{head}<a>3&f;</a><a/></x>".encode()
+        found = list(MATCHER.match_records(Chunks(data, size), "a", on_bad_record="resume"))
+        error = found[1].error
+        assert error is not None
+        lines = head.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        assert (error.line, error.column) == (len(lines), len(lines[-1]) + 5)
+    name = "a" * 1100
+    data = f"<x><{name}>&e;</{name}>{' ' * 100}<{name}>3</{name}></x>".encode()
+    assert told(Chunks(data, size), tag=name) == [(0, None), (1, [])]
 
 
 def test_junk_after_the_root() -> None:

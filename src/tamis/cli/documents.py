@@ -83,6 +83,11 @@ class Records(NamedTuple):
             tag = f"{{{uri}}}{name}"
         return {"record": tag, "on_bad_record": self.on_bad}
 
+    def root(self, wanted: Wanted) -> str | None:
+        """What a DTD calls the element; it knows no namespaces."""
+        is_expanded = (wanted["record"] or "").startswith("{")
+        return None if is_expanded else self.tag
+
 
 class Wanted(TypedDict):
     """Arguments of ``match_records`` and of Spark's functions."""

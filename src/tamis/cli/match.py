@@ -105,7 +105,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     wanted = records.wanted(namespaces)
     options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
     if schema.dtd and not schema.root:
-        schema = schema._replace(root=(records.tag or "").rpartition("}")[2] or None)
+        schema = schema._replace(root=records.root(wanted))
     matcher = args.read_matcher(subscriptions, program, options, engine, schema, dtd_trust)
     nodes = nodes or values
     if nodes and len(set(map(str, matcher.ids))) < len(matcher):

@@ -46,9 +46,9 @@ def parse_records(
     well-formed, or cannot be read any further, ends with an error. The error is that of the record
     in which the stream ends, or of the next one.
 
-    With ``on_bad="resume"``, a stream that is not well-formed is read on from the next start tag of
-    a record, in the context of the record before, if there was one and its DTD declares nothing.
-    The error says which bytes were passed over.
+    With ``on_bad="resume"``, a stream that is not well-formed is read on from what looks like the
+    next start tag of a record, in the context of the record before, if there is one and the DTD
+    declares nothing. The error says which bytes were passed over.
 
     ``tag`` is as for ``RecordTag``. Batches have forks of the vocabulary. The stream has the bytes
     of ``part`` alone.

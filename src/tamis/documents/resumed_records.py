@@ -7,12 +7,13 @@ over, and told as one error. The context of the records before it is the context
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from tamis.core.errors import DocumentError
+from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
@@ -31,7 +32,7 @@ Parsed = Callable[
 ]
 """Parses chunks, which are the records of a range."""
 _HEAD = lazy_pattern(rb"(?:<\?xml[^>]*\?>)?(?:<!DOCTYPE[^>]*>)?")  # of a context: not its elements
-_TAG_MAX = 1 << 10
+_TAG_MAX = 1 << 20
 _AGAIN, _AGAIN_BYTES = 8, 1 << 20
 """How often each byte is read again at most, on average; and so many bytes in any case."""
 _PIECE, _PIECES_MAX = 1 << 16, 1 << 22
@@ -50,7 +51,8 @@ def start_tags(record: RecordTag) -> re.Pattern[bytes]:
 class ResumedRecords:
     """Reads a stream of records, and goes on behind what is not well-formed.
 
-    Time is linear in what the stream has. Memory is bounded by ``limits.document_bytes``.
+    Each bad record costs what it takes to begin anew, with the context, and no byte is read much
+    more than ``_AGAIN`` times. Memory is bounded by ``limits.document_bytes``.
 
     Attributes:
         part: what is to be read next.
@@ -94,7 +96,7 @@ class ResumedRecords:
                     if kept.is_paused:
                         yield found
                     continue
-                self._context = _context_of(found) or self._context
+                self._context = _context_of(found) or self._context or _around(found, -1)
                 if found.stream_error:
                     return found
                 yield found
@@ -104,10 +106,12 @@ class ResumedRecords:
     def _next_start(self, found: RecordBatch) -> Generator[Flush, None, StreamPosition | None]:
         """Where the next record begins behind an error, or None where that is not to be read."""
         kept, context = self._kept, self._context
-        # What is around records must be known. Entities are limited for all records together.
-        if not (context and context.isascii()) or DECLARES_ENTITIES.search(context):
+        # What is around records must be known, and is UTF-8. Entities are limited for all records
+        # together. A limit is no damage: the document may be well-formed.
+        is_utf8 = self.encoding in (None, "utf-8") or context.isascii()
+        if kept.is_failed or not context or not is_utf8 or DECLARES_ENTITIES.search(context):
             return None
-        if kept.is_failed:
+        if isinstance(found.stream_error, DocumentLimitError):
             return None
         start, end = int(found.offsets.starts[-1]), int(found.offsets.ends[-1])
         # A record without an end tag seems to go on to the next error, or to where its parent ends.
@@ -120,13 +124,41 @@ class ResumedRecords:
         assert error is not None
         if known.offset < kept.start:
             known = StreamPosition(0, min(end, least), error.line or 1, error.column or 1)
-        return (yield from kept.find(self._pattern, least, known, self.encoding))
+        lines = _Lines(known, self.encoding)
+        return (yield from kept.find(self._pattern, least, lines))
 
 
 def _context_of(found: RecordBatch) -> bytes:
-    """The context of the last record; nothing if there are no elements around it."""
-    context = found.offsets.context_of(len(found.offsets.starts) - 1)
+    """The context of the last record, of an error outside records that of the record before.
+
+    Nothing if there is none, or no element is around it.
+    """
+    starts, ends = found.offsets.starts, found.offsets.ends
+    is_outside = found.stream_error is not None and starts[-1] == ends[-1]
+    return _around(found, -2 if is_outside else -1) if len(starts) > is_outside else b""
+
+
+def _around(found: RecordBatch, record: int) -> bytes:
+    context = found.offsets.context_of(record)
     return context if _HEAD.fullmatch(context) is None else b""
+
+
+class _Lines:
+    """Counts lines from a position on, over bytes that come in pieces."""
+
+    def __init__(self, known: StreamPosition, encoding: str | None) -> None:
+        self.offset = known.offset
+        self._counter = LineCounter(known.line, known.column)
+        self._decoder = codecs.getincrementaldecoder(encoding or "utf-8")("replace")
+
+    def pass_over(self, data: bytes | bytearray) -> None:
+        """Go on by the next bytes."""
+        self._counter.pass_over(self._decoder.decode(data))
+        self.offset += len(data)
+
+    def position(self) -> StreamPosition:
+        """Where that has come to."""
+        return StreamPosition(0, self.offset, self._counter.line, self._counter.column)
 
 
 def _resumed(found: RecordBatch, end: int) -> RecordBatch:
@@ -196,31 +228,24 @@ class _KeptChunks:
         del self.data[:count]
         self.start += count
 
-    def position(self, offset: int, known: StreamPosition, encoding: str | None) -> StreamPosition:
-        """The position of an offset, of which one before it is known."""
-        lines = LineCounter(known.line, known.column)
-        between = self.data[known.offset - self.start : offset - self.start]
-        lines.pass_over(between.decode(encoding or "utf-8", "replace"))
-        return StreamPosition(0, offset, lines.line, lines.column)
-
     def find(
-        self, pattern: re.Pattern[bytes], least: int, known: StreamPosition, encoding: str | None
+        self, pattern: re.Pattern[bytes], least: int, lines: _Lines
     ) -> Generator[Flush, None, StreamPosition | None]:
         """Where a pattern is found first, from an offset on; or None.
 
-        Lines are counted from a position that is ``known``. What is before the found one is
-        forgotten.
+        What is before the found one is forgotten.
         """
         while True:
             match = pattern.search(self.data, least - self.start)
             if match is not None:
                 least = self.start + match.start()
-            else:
-                least = max(least, self.start + len(self.data) - _TAG_MAX)
-            known = self.position(least, known, encoding)
+            else:  # what is cut off may be a tag
+                tag = self.data.rfind(b"<", max(least - self.start, len(self.data) - _TAG_MAX))
+                least = max(least, self.start + (len(self.data) if tag < 0 else tag))
+            lines.pass_over(self.data[lines.offset - self.start : least - self.start])
             self.forget(least)
             if match is not None:
-                return known
+                return lines.position()
             try:
                 chunk = self.next()
             except DocumentError:

@@ -137,10 +137,10 @@ class DocumentMatcher:
             threads: how many match at once; the caller's reads.
             nodes, values, declared_encoding: as for :meth:`match`.
             on_bad_record: with "resume", one match carries the error, which tells the bytes that
-                were passed over, and matching goes on at the next start tag of a record, in the
-                same elements as the record before. Of a record without an end tag, the records that
-                follow seem to be inside it, and are answered. Entities that a DTD declares, and a
-                stream that fails, still end it.
+                were passed over, and matching goes on at what looks like the next start tag of a
+                record, as if the same elements were around it as around the record before. A DTD in
+                the document, a limit that is reached outside of records, and a stream that fails
+                still end it.
 
         Raises:
             UsageError: that is no tag, or ``threads`` is less than 1.
