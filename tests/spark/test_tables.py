@@ -30,9 +30,10 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
 
 
 def rows(spark: SparkSession, table: str) -> Counter[tuple[Any, ...]]:
-    """What matches and errors there are, and how often."""
-    matches = spark.table(f"{table}_matches").select("document", "subscription")
-    errors = spark.table(f"{table}_errors").select("document", "code")
+    """What matches and errors count, and how often they are there."""
+    runs = spark.table(f"{table}_runs")
+    matches = spark.table(f"{table}_matches").join(runs, "run").select("document", "subscription")
+    errors = spark.table(f"{table}_errors").join(runs, "run").select("document", "code")
     names = (tuple(row) for row in [*matches.collect(), *errors.collect()])
     return Counter((os.path.basename(document), what) for document, what in names)
 
@@ -61,28 +62,68 @@ def test_a_run_into_tables(spark: SparkSession, lake: str, write: Write) -> None
     again = run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.orders", only_new=True)
     assert again.documents == 2
     assert rows(spark, f"{lake}.orders") == expected
-    manifest = spark.table(f"{lake}.orders_manifest")
-    assert manifest.count() == 11
-    runs = spark.table(f"{lake}.orders_matches").select("run").distinct()
-    assert {row.run for row in runs.collect()} == {row.run for row in manifest.collect()}
+    assert spark.table(f"{lake}.orders_manifest").count() == 11
+    assert spark.table(f"{lake}.orders_runs").count() == 2
+    assert run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.orders", only_new=True).documents == 0
 
 
 @pytest.mark.spark
-def test_tables_that_are_there(spark: SparkSession, lake: str, write: Write) -> None:
-    """In another format, with other orders of columns; skipped subscriptions are told too."""
+def test_runs_whose_driver_dies(
+    spark: SparkSession, lake: str, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it left does not count, and the next run reads all again; also where nothing is read."""
+    expected = documents(write, 0, 3)
+    append = TableStore._append
+    for last in ("_errors", "_runs"):
+
+        def dying(self: TableStore, name: str, *given: Any, last: str = last) -> None:
+            if last.endswith(name):
+                raise KeyError("the driver dies")
+            append(self, name, *given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(TableStore, "_append", dying)
+            with pytest.raises(KeyError):
+                run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.d", only_new=True)
+        assert not rows(spark, f"{lake}.d")
+    assert spark.table(f"{lake}.d_matches").count() == 4
+    run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.d")
+    assert rows(spark, f"{lake}.d") == expected
+    write({"bad/1.xml.gz": b"\x1f\x8b\x08 damaged"})
+    run(spark, SUBSCRIPTIONS, "bad", f"table:{lake}.d", only_new=True)
+    assert rows(spark, f"{lake}.d") == expected + Counter([("1.xml.gz", "document-unreadable")])
+
+
+@pytest.mark.spark
+def test_tables_that_are_there(
+    spark: SparkSession, lake: str, write: Write, tmp_path: Path
+) -> None:
+    """In another format, with more columns in another order; and what cannot be written."""
     spark.sql(
         f"create table {lake}.x_matches (run string, subscription bigint, document string, "
-        "record bigint, tamis_version string, set_version string) using orc"
+        "record bigint, tamis_version string, set_version string, `Mine` int) using orc"
     )
     expected = documents(write, 1, 3)
     run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.x")
     assert rows(spark, f"{lake}.x") == expected
-    with pytest.raises(tamis.UsageError, match="ids of the type bigint, which those"):
+    run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.`t1`")
+    assert spark.table(f"{lake}.`t1_matches`").count() == 2
+    with pytest.raises(tamis.UsageError, match="subscription of the type string, and has bigint"):
         run(spark, {"a": "/a"}, "in", f"table:{lake}.x", only_new=True)
     spark.sql(f"create table {lake}.y_errors (run string) using orc")
-    with pytest.raises(tamis.UsageError, match=r"y_errors lacks the columns \['code', 'column'"):
+    with pytest.raises(tamis.UsageError, match="y_errors is to have a column document of the type"):
         run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.y")
-    for name, said in (("nowhere.x", "SCHEMA_NOT_FOUND"), (" ", "which tables"), ("a b", "SYNTAX")):
+    spark.sql(f"create view {lake}.z_matches as select 1 as x")
+    with pytest.raises(tamis.UsageError, match="z_matches is a view"):
+        run(spark, SUBSCRIPTIONS, "in", f"table:{lake}.z")
+    (tmp_path / "warehouse" / "full_matches").mkdir()
+    (tmp_path / "warehouse" / "full_matches" / "x").write_text("")
+    for name, said in (
+        ("nowhere.x", "SCHEMA_NOT_FOUND"),
+        (" ", "which tables"),
+        ("a b", "SYNTAX"),
+        (f"{lake}.full", "LOCATION_ALREADY_EXISTS"),
+    ):
         with pytest.raises(tamis.UsageError, match=said):
             run(spark, SUBSCRIPTIONS, "in", f"table:{name}")
 
@@ -128,28 +169,26 @@ def test_a_stream_in_the_form_of_kafka(spark: SparkSession, tmp_path: Path) -> N
 def test_a_stream_whose_driver_dies(
     spark: SparkSession, lake: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before and behind each append: what is done again adds nothing twice."""
+    """What is done again counts once, with the subscriptions and documents of then."""
     append = TableStore._append
     left = [0]
 
     def dying(self: TableStore, *given: Any) -> None:
-        for is_done in (False, True):
-            left[0] -= 1
-            if left[0] == 0:
-                raise KeyError("the driver dies")
-            if not is_done:
-                append(self, *given)
+        append(self, *given)
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyError("the driver dies")
 
     monkeypatch.setattr(TableStore, "_append", dying)
     expected: Counter[tuple[Any, ...]] = Counter()
-    for death in range(1, 8):  # the last time it lives
+    for death in (1, 3, 4, 5):  # behind the matches, the manifest, the runs; and not at all
         expected += documents(write, 10 * death, 10 * death + 3)
         left[0] = death
         wanted: dict[str, Any] = {"checkpoint": "checkpoint", "trigger": "now"}
         query = stream(spark, SUBSCRIPTIONS, "in", f"table:{lake}.s", **wanted)
         try:
             query.awaitTermination()
-            assert death == 7
+            assert death == 5
         except StreamingQueryException:
             left[0] = 0
             stream(spark, SUBSCRIPTIONS, "in", f"table:{lake}.s", **wanted).awaitTermination()

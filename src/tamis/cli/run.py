@@ -102,7 +102,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         inputs: A file, a folder or an archive (zip, tar, tar.gz) with *.xml and *.xml.gz files, a
             quoted pattern, or a URI (s3a://…). Repeatable.
         output: The folder for the results, or table:NAME for tables of Spark's catalog (Delta,
-            Iceberg, Hive): NAME_matches, NAME_errors and NAME_manifest.
+            Iceberg, Hive): NAME_matches, NAME_errors, NAME_manifest and NAME_runs.
         more_inputs: More inputs, as for --input.
         master: The URL of the Spark cluster; local[*] runs on this machine.
         overwrite: Replace the results in DIR.
@@ -116,6 +116,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
     from tamis.spark.splits import check_paths  # noqa: PLC0415
+    from tamis.spark.tables import is_table  # noqa: PLC0415
 
     # Wrong usage is reported before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])
@@ -142,12 +143,13 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     _check_output(output, overwrite or only_new)
     with _started(master, properties) as session:
         wanted |= {"overwrite": overwrite, "only_new": only_new}
+        _check_catalog(session, output)
         summary = spark.run(session, made, paths, output, **wanted)
     say(f"{summary} (Spark's start apart)")
     if len(made.partitions) > 1:
         say(summary.plan)
     if summary.errors:
-        say(f"what is wrong with them is in {output}/errors")
+        say(f"what is wrong with them is in {output}{'_' if is_table(output) else '/'}errors")
         raise Exit(Status.DOCUMENTS)
 
 
@@ -188,6 +190,7 @@ def _stream(
 
     source = spark.Reloading(file, read_again)
     with started as session:
+        _check_catalog(session, output)
         query = spark.stream(
             session,
             source,
@@ -218,11 +221,26 @@ def _check_output(output: str, may_exist: bool) -> None:
             "a database is an output of --stream: --trigger now ends with what is there"
         )
     if is_table(output):
-        return  # which Spark knows, when it is started
+        return  # when Spark is started, it knows what is there
     store = ParquetStore(output)
     if not may_exist:
         with store.turn():
             store.check_new()
+
+
+def _check_catalog(session: Any, output: str) -> None:
+    """See that tables will be there when Spark has ended."""
+    from tamis.spark.tables import is_table  # noqa: PLC0415
+
+    catalog = output.removeprefix("table:").partition(".")[0]
+    is_own = session.conf.get(f"spark.sql.catalog.{catalog}", None) is not None
+    kept = session.conf.get("spark.sql.catalogImplementation", "in-memory") != "in-memory"
+    if is_table(output) and not is_own and not kept:
+        raise UsageError(
+            f"{output}: this catalog of Spark's ends with the command. Name a table of another one "
+            "(--conf spark.sql.catalog.…), or use Hive's (--conf spark.sql.catalogImplementation"
+            "=hive --conf spark.sql.warehouse.dir=FOLDER)"
+        )
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Jobs: files in, results out, as ``tamis run`` makes them.
 
-Spark's Python workers write answers into a store, where the driver publishes them. Neither
-documents nor answers enter the JVM: tasks get paths, and return one row about what they wrote.
+Spark's Python workers write answers into a store, where the driver publishes them. Documents do not
+enter the JVM, and answers only if Spark writes them into tables: tasks get paths, and return one row
+about what they wrote.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def run(  # noqa: PLR0913 - what may be asked
     overwrite: bool = False,
     only_new: bool = False,
 ) -> Summary:
-    """Match files, and write what matched and what was in error as Parquet.
+    """Match files, and write what matched and what was in error as Parquet, or into tables.
 
     Spark's tasks get paths, about equal in bytes, and its Python workers read, match and write. All
     of them must see the files and the output under the same paths as this process.
@@ -137,8 +138,9 @@ def run(  # noqa: PLR0913 - what may be asked
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
         paths, record, declared_encoding, on_bad_record: as for :func:`tamis.spark.match_files`.
         output: the folder to hold the folders ``matches``, ``errors`` and ``manifest``; or
-            ``table:NAME``: the tables ``NAME_matches``, ``NAME_errors`` and ``NAME_manifest`` of
-            Spark's catalog, which are made where they are not there. Their rows have the ``run``.
+            ``table:NAME``: tables of Spark's catalog, ``NAME_matches``, ``NAME_errors``,
+            ``NAME_manifest`` and ``NAME_runs``, which are made where they are not there. Rows count
+            where ``NAME_runs`` has their ``run``.
         errors: "column" to write them, "drop" not to, "fail" to end with the first.
         overwrite: replace these folders, if they exist; nothing else in ``output`` is touched. Not
             of tables.

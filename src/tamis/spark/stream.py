@@ -125,7 +125,7 @@ def stream(  # noqa: PLR0913 - what may be asked
 
     Each micro-batch of Spark's is one run, and is published once, with its files in the manifest:
     into Parquet as a whole; the rows of a database count where ``tamis_runs`` has the run as done,
-    and those of tables where the manifest has the run.
+    and those of tables where the table of runs has their run.
     Other runs' manifests are not looked at. Whatever dies, the query goes on from its checkpoint
     when it is started again: no match is lost, and none is there twice.
 

@@ -1,7 +1,8 @@
 """Results in tables of Spark's catalog: of Delta Lake, Iceberg, Hive, or files that Spark writes.
 
-Workers hand their rows to Spark, which appends those of a run to each table at once. The rows have
-the run: what a driver appended before it died is not appended again. The manifest comes last.
+Workers hand their rows to Spark, which appends them. Rows have the *attempt* at a run that made
+them. Last of all comes a row of the table of runs: rows count where that has their attempt. What a
+driver appended before it died has an attempt that is not there.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -24,17 +25,19 @@ from tamis.spark.results import (
     MANIFEST,
     MANIFEST_SCHEMA,
     MATCHES,
-    RESULTS,
     Run,
     divided,
     not_in,
     schemas,
 )
+from tamis.spark.session import spark_errors
 from tamis.spark.splits import FileStatus
 
 _SCHEME = "table:"
+_RUNS = "runs"
 _KIND = pa.field("kind", pa.string())
 _RUN = pa.field("run", pa.string())
+_RUNS_SCHEMA = pa.schema([_RUN, ("name", pa.string())])
 
 
 def is_table(output: str | os.PathLike[str]) -> bool:
@@ -43,10 +46,9 @@ def is_table(output: str | os.PathLike[str]) -> bool:
 
 
 class TableStore:
-    """The tables ``NAME_matches``, ``NAME_errors`` and ``NAME_manifest``, of the output table:NAME.
+    """The tables ``NAME_matches``, ``_errors``, ``_manifest`` and ``_runs``, of table:NAME.
 
-    They are made, in the format that is Spark's default, unless they are there. One driver at a
-    time may write them.
+    They are made, in the format that is Spark's default, unless they are there.
     """
 
     def __init__(self, spark: SparkSession, output: str | os.PathLike[str]) -> None:
@@ -58,11 +60,11 @@ class TableStore:
         self._rows: DataFrame | None = None  # of the run that is written
 
     @property
-    def existing(self) -> list[str]:
-        """The results that are there."""
+    def existing(self) -> bool:
+        """Whether there are results."""
         with self._failure_reported():
-            there = (name for name in RESULTS if self.spark.catalog.tableExists(self._table(name)))
-            return [name for name in there if not self.spark.table(self._table(name)).isEmpty()]
+            is_there = self.spark.catalog.tableExists(self._table(_RUNS))
+            return is_there and not self._read(_RUNS).isEmpty()
 
     def check_new(self) -> None:
         """See that there are no results."""
@@ -78,34 +80,34 @@ class TableStore:
         return nullcontext()
 
     def prepare(self, id_type: str) -> None:
-        """Make the tables, if they are not there, and see that they have such ids."""
+        """Make the tables, if they are not there, and see that results can be added."""
         with self._failure_reported():
             for name, schema in self._schemas(id_type).items():
-                table = self._table(name)
+                table, wanted = self._table(name), from_arrow_schema(schema)
                 if not self.spark.catalog.tableExists(table):
-                    empty = self.spark.createDataFrame([], from_arrow_schema(schema))
-                    empty.write.saveAsTable(table)
-                missing = set(schema.names).difference(self.spark.table(table).columns)
-                if missing:
-                    raise UsageError(f"the table {table} lacks the columns {sorted(missing)}")
-            found = self.spark.table(self._table(MATCHES)).schema["subscription"].dataType
-            if found.simpleString() != id_type:
-                raise UsageError(
-                    f"{self._table(MATCHES)} has ids of the type {found.simpleString()}, which "
-                    "those of these subscriptions are not: name other tables"
-                )
-
-    def manifest(self) -> pa.Table:
-        """What was read, by all runs."""
-        rows = self.spark.table(self._table(MANIFEST)).select(MANIFEST_SCHEMA.names)
-        return rows.toArrow().cast(MANIFEST_SCHEMA)
+                    self.spark.createDataFrame([], wanted).write.saveAsTable(table)
+                found = self.spark.catalog.getTable(table)
+                if found.isTemporary or "VIEW" in found.tableType.upper():
+                    raise UsageError(f"{table} is a view: name other tables")
+                types = {field.name.lower(): field.dataType for field in self._read(name).schema}
+                for field in wanted:
+                    has = types.get(field.name)
+                    if has != field.dataType:
+                        said = "lacks it" if has is None else f"has {has.simpleString()}"
+                        raise UsageError(
+                            f"{table} is to have a column {field.name} of the type "
+                            f"{field.dataType.simpleString()}, and {said}: name other tables"
+                        )
 
     def not_in_manifest(self, files: Sequence[FileStatus]) -> list[FileStatus]:
         """Those files that are not in the manifest as they are now."""
-        return not_in(self.manifest(), files)
+        with self._failure_reported():
+            rows = self._read(MANIFEST).join(self._read(_RUNS), _RUN.name, "left_semi")
+            return not_in(rows.select(MANIFEST_SCHEMA.names).toArrow().cast(MANIFEST_SCHEMA), files)
 
     def is_done(self, run: str) -> bool:
-        return self._has(MANIFEST, run)
+        with self._failure_reported():
+            return not self._read(_RUNS).where(F.col("name") == run).isEmpty()
 
     @contextmanager
     def sink(self, run: str, id_type: str) -> Iterator[TableSink]:
@@ -124,42 +126,50 @@ class TableStore:
         return self._rows.where(F.col(_KIND.name).isNull())
 
     def publish(self, sink: TableSink, written: Run) -> None:
-        """Append what the tasks gave, as far as that is not there."""
+        """Append what the tasks gave, and last of all that it counts."""
         assert self._rows is not None
+        if self.is_done(written.name):
+            raise UsageError(f"another driver has done {written.name}: end one of them")
+        attempt = f"{written.name}-{uuid4().hex[:8]}"
         with self._failure_reported():
             for name, schema in schemas(sink.id_type).items():
                 rows = self._rows.where(F.col(_KIND.name) == name).select(schema.names)
                 if name == ERRORS and written.wrong.num_rows:
                     rows = rows.union(self.spark.createDataFrame(written.wrong))
-                self._append(name, rows, written.name)
-            read = written.manifest()
-            if read.num_rows:
-                self._append(MANIFEST, self.spark.createDataFrame(read).drop("run"), written.name)
+                self._append(name, rows, attempt)
+            self._append(MANIFEST, self._frame(written.manifest()), attempt)
+            self._append(_RUNS, self._frame(pa.table({"name": [written.name]})), attempt)
 
-    def _append(self, name: str, rows: DataFrame, run: str) -> None:
-        if self._has(name, run):  # a driver died behind this
-            return
-        columns = self.spark.table(self._table(name)).columns  # in the table's order
-        rows.withColumn(_RUN.name, F.lit(run)).select(columns).write.insertInto(self._table(name))
+    def _frame(self, table: pa.Table) -> DataFrame:
+        return self.spark.createDataFrame(table.to_pylist(), from_arrow_schema(table.schema))
+
+    def _append(self, name: str, rows: DataFrame, attempt: str) -> None:
+        own = rows.withColumn(_RUN.name, F.lit(attempt))
+        columns = [  # in the table's order; there may be more
+            field.name if field.name.lower() in own.columns else F.lit(None).alias(field.name)
+            for field in self._read(name).schema
+        ]
+        own.select(columns).write.insertInto(self._table(name))
         self.spark.catalog.refreshTable(self._table(name))  # the rows may be of another session
 
-    def _has(self, name: str, run: str) -> bool:
+    def _read(self, name: str) -> DataFrame:
+        """A table as it is now, whatever other sessions wrote."""
         self.spark.catalog.refreshTable(self._table(name))
-        return not self.spark.table(self._table(name)).where(F.col("run") == run).isEmpty()
+        return self.spark.table(self._table(name))
 
-    def _table(self, kind: str) -> str:
-        return f"{self.name}_{kind}"
+    def _table(self, name: str) -> str:
+        return f"{self.name[:-1]}_{name}`" if self.name.endswith("`") else f"{self.name}_{name}"
 
     def _schemas(self, id_type: str) -> dict[str, pa.Schema]:
         found = {name: schema.append(_RUN) for name, schema in schemas(id_type).items()}
-        return {**found, MANIFEST: MANIFEST_SCHEMA}
+        return {**found, MANIFEST: MANIFEST_SCHEMA, _RUNS: _RUNS_SCHEMA}
 
     @contextmanager
     def _failure_reported(self) -> Iterator[None]:
         try:
             yield
-        except AnalysisException as error:
-            reason = str(error).strip().partition("\n")[0]
+        except spark_errors() as error:
+            reason = str(error).strip().splitlines()[0]
             raise UnwritableOutput(f"cannot write {self.given}: {reason}") from None
 
 
