@@ -311,6 +311,30 @@ def test_texts_that_are_no_events(spark: SparkSession) -> None:
         match_events(df, {"x": "a = 2"}, "body", columns=["n"])
     with pytest.raises(tamis.UsageError, match="there is no column 'b'"):
         match_events(df, {"x": "a = 2"}, "b")
+    dates = spark.sql("select map(date'2026-01-01', 1) as m, struct(1 as a, 2 as a) as s")
+    for column in (None, "m"):
+        with pytest.raises(tamis.UsageError, match="a map with keys of the type date: make them"):
+            match_events(dates, {"x": "m.a = 1 or a = 2"}, column)
+    with pytest.raises(tamis.UsageError, match="several fields of 's' have the same name: a, a"):
+        match_events(dates, {"x": "a = 2"}, "s")
+
+
+@pytest.mark.spark
+def test_values_beside_maps_are_what_they_are(spark: SparkSession) -> None:
+    """A map in a struct changes nothing of the other fields; one bad value is one error."""
+    asked = {"f": "f > 0.1", "nan": "d != 1", "no": "f = 0.1", "none": "not z exists"}
+    struct = "float(0.1) as f, double('NaN') as d, interval '1' year as y"
+    for more in ("", ", map('a', 1) as m, parse_json('1') as v"):
+        df = spark.sql(f"select struct({struct}{more}) as s union all select null")
+        found = match_events(df, asked, "s", keep=[]).collect()
+        assert sorted(row.subscription for row in found) == ["f", "nan", "none", "none"]
+    deep = "parse_json(concat('{\"b\": 1, \"a\":', repeat('[', 990), repeat(']', 990), '}'))"
+    df = spark.sql(f"select id, if(id = 1, {deep}, parse_json('{{\"b\": 1}}')) v from range(3)")
+    found = match_events(df, {"x": "v.b = 1"}, keep=["id"]).collect()
+    assert [row.id for row in found] == [0, 1, 2]
+    assert [row.subscription for row in found if row.id != 1] == ["x", "x"]
+    empty = spark.sql("select struct() as s from range(2)")
+    assert match_events(empty, {"x": "not q exists"}, "s", keep=[]).count() == 2
 
 
 def small_limits(subscriptions: dict[str, str]) -> CompiledEventMatcher:

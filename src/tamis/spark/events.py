@@ -11,10 +11,10 @@ import json
 import logging
 import os
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +87,8 @@ def match_events(  # noqa: PLR0913 - what may be asked
     there. If subscriptions name attributes that are no columns, a warning says so. Names are those
     of columns exactly, dots and cases included, and strings are compared by code points, whatever
     their collation. What is in structs, arrays, maps and VARIANTs is named by paths: ``order.sum``,
-    ``items[].sku``. Maps and VARIANTs are read as the JSON that Spark's ``to_json`` writes.
+    ``items[].sku``. Columns with maps and VARIANTs are read as the JSON that Spark's ``to_json``
+    writes: there, NaN and times are strings.
 
     Works on batch and streaming DataFrames, and through Spark Connect, and computes nothing by
     itself.
@@ -105,7 +106,9 @@ def match_events(  # noqa: PLR0913 - what may be asked
 
             DataFrames and Parquet have columns ``id`` (string or integer) and ``expression``.
         column: the column of events; without it, each column is an attribute. JSON text is of type
-            string or binary. A null is an error, except of a struct: that has no attributes.
+            string or binary, and each text is as a line of a file is (see
+            :meth:`tamis.EventMatcher.match_ndjson`). A null is an error, except of a struct: that
+            has no attributes.
         columns: those that are attributes; by default all. Not with ``column``.
         keep: the columns that each row repeats; by default all but ``column``.
         by: what is reported: "filter", "subscription" or "interface"; see
@@ -143,52 +146,69 @@ def match_events(  # noqa: PLR0913 - what may be asked
     ids = given.ids if by == "subscription" else given.interface_ids
     type = "bigint" if by == "filter" else id_type(ids)
     spec = EventSpec(type, program.set_version, errors, by, as_array)
+    if column is not None and not isinstance(fields[column].dataType, sql.StructType):
+        return AnswerEvents(program, spec, kept, is_json=True).applied(df, [_text(fields[column])])
+    at, own = (of_name, fields) if column is None else _inside(fields[column])
     deriver = Deriver(given.table.names, DEFAULT_LIMITS)
-    if column is not None:
-        sent, holds = _events_in(fields[column], deriver)
-        return AnswerEvents(program, spec, kept, (), holds).applied(df, [sent])
-    attributes = _attributes(fields, columns, deriver.read_at_top(fields), deriver.roots)
-    as_json = [name for name in attributes if _is_dynamic(fields[name].dataType)]
-    plain = (name for name in attributes if name not in as_json)
-    read = list(dict.fromkeys([*kept, *plain]))  # none is sent twice
-    numbers = tuple((name, read.index(name)) for name in attributes if name not in as_json)
-    numbers += tuple((name, len(read) + number) for number, name in enumerate(as_json))
-    task = AnswerEvents(program, spec, kept, numbers, as_json=frozenset(as_json))
-    return task.applied(df, [*read[len(kept) :], *map(_json, as_json)])
+    attributes = _attributes(own, columns, deriver.read_at_top(own), deriver.roots)
+    as_json = {name for name in attributes if _needs_json(name, own[name].dataType)}
+    numbers = {  # none is sent twice
+        name: kept.index(name)
+        for name in attributes
+        if column is None and name in kept and name not in as_json
+    }
+    sent: list[Column] = []
+    for name in attributes:
+        if name not in numbers:
+            numbers[name] = len(kept) + len(sent)
+            sent.append(_as_json(at(name)) if name in as_json else at(name))
+    task = AnswerEvents(program, spec, kept, tuple(numbers.items()), frozenset(as_json))
+    return task.applied(df, sent)
 
 
-def _json(name: str) -> Column:
-    return F.to_json(of_name(name), {"ignoreNullFields": "false"})
+def _as_json(column: Column) -> Column:
+    return F.to_json(column, {"ignoreNullFields": "false"})
 
 
-def _is_dynamic(type: sql.DataType) -> bool:
-    """Whether a value has a VARIANT or a map in it, which are read as JSON."""
+def _needs_json(name: str, type: sql.DataType) -> bool:
+    """Whether there is a VARIANT or a map in a column, which are read as JSON."""
+    if isinstance(type, sql.MapType):
+        keys = type.keyType
+        if not isinstance(keys, sql.StringType | sql.IntegralType | sql.BooleanType):
+            raise UsageError(
+                f"the column {name!r} has a map with keys of the type {keys.simpleString():.80}: "
+                "make them strings"
+            )
+        return True
     if isinstance(type, sql.ArrayType):
-        return _is_dynamic(type.elementType)
+        return _needs_json(name, type.elementType)
     if isinstance(type, sql.StructType):
-        return any(_is_dynamic(field.dataType) for field in type)
-    return isinstance(type, sql.VariantType | sql.MapType)
+        found = [_needs_json(name, field.dataType) for field in type]  # of each, for its keys
+        return any(found)
+    return isinstance(type, sql.VariantType)
 
 
-def _events_in(
-    field: sql.StructField, deriver: Deriver
-) -> tuple[Column, Literal["json", "struct"]]:
-    """What is sent of a column that has events, and how these are read."""
-    type = field.dataType
-    if isinstance(type, sql.StringType | sql.BinaryType):
-        return of_name(field.name), "json"
-    if not isinstance(type, sql.StructType | sql.MapType | sql.VariantType):
+def _text(field: sql.StructField) -> Column:
+    """A column of events as JSON text."""
+    if isinstance(field.dataType, sql.StringType | sql.BinaryType):
+        return of_name(field.name)
+    if not isinstance(field.dataType, sql.MapType | sql.VariantType):
         raise UsageError(
-            f"the column {field.name!r} is of type {type.simpleString():.80}, and events are JSON "
-            "text (string, binary), VARIANT, struct or map"
+            f"the column {field.name!r} is of type {field.dataType.simpleString():.80}, and events "
+            "are JSON text (string, binary), VARIANT, struct or map"
         )
-    if not isinstance(type, sql.StructType):
-        return _json(field.name), "json"
-    fields = {inner.name: inner for inner in type}
-    if any(_is_dynamic(inner.dataType) for inner in type):
-        return _json(field.name), "json"
-    _attributes(fields, None, deriver.read_at_top(fields), deriver.roots)
-    return of_name(field.name), "struct"
+    _needs_json(field.name, field.dataType)
+    return _as_json(of_name(field.name))
+
+
+def _inside(field: sql.StructField) -> tuple[Callable[[str], Column], dict[str, sql.StructField]]:
+    """What is in a struct: a function from names to columns, and the fields by name."""
+    assert isinstance(field.dataType, sql.StructType)
+    names = field.dataType.fieldNames()
+    fields = {inner.name: inner for inner in field.dataType}
+    if len(fields) < len(names):
+        raise UsageError(f"several fields of {field.name!r} have the same name: {', '.join(names)}")
+    return of_name(field.name).getField, fields
 
 
 def _attributes(
@@ -318,13 +338,13 @@ class AnswerEvents(ColumnTask[EventArtifact, EventSpec]):
 
     Attributes:
         attributes: the names and numbers of the columns that are attributes.
-        holds: how events are read: each row has the attributes, or the last column has events.
-        as_json: the attributes that are JSON.
+        as_json: those of them that are JSON.
+        is_json: the last column has events, as JSON.
     """
 
-    attributes: tuple[tuple[str, int], ...]
-    holds: Literal["attributes", "json", "struct"] = "attributes"
+    attributes: tuple[tuple[str, int], ...] = ()
     as_json: frozenset[str] = frozenset()
+    is_json: bool = False
 
     def answers(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         matcher = self.program.loaded()
@@ -340,27 +360,27 @@ class AnswerEvents(ColumnTask[EventArtifact, EventSpec]):
         self, matcher: CompiledEventMatcher, batch: pa.RecordBatch
     ) -> Iterator[EventMatches]:
         by = self.spec.by
-        if self.holds == "json":
+        if self.is_json:
             for found in matcher.ndjson_answers(json_lines(batch.columns[-1]), by):
                 assert found.lines is not None
                 found.lines = found.lines - 1
                 yield found
-            return
-        if self.holds == "struct":
-            column = batch.columns[-1]
-            names = [column.type.field(number).name for number in range(column.type.num_fields)]
-            events = pa.RecordBatch.from_arrays(column.flatten(), names)
-            yield from matcher.arrow_answers(events, by)
             return
         numbers = [number for _, number in self.attributes]
         events = batch.select(numbers).rename_columns([name for name, _ in self.attributes])
         if not self.as_json:
             yield from matcher.arrow_answers(events, by)
             return
-        rows = matcher.encoder.rows(events)
-        for name in self.as_json.intersection(rows[0] if rows else ()):
-            for row in rows:
-                row[name] = None if row[name] is None else json.loads(row[name])
+        rows: list[Any] = list(matcher.encoder.rows(events))
+        for number, row in enumerate(rows):
+            try:
+                row |= {
+                    name: json.loads(row[name])
+                    for name in self.as_json
+                    if row.get(name) is not None
+                }
+            except (ValueError, RecursionError):
+                rows[number] = None  # which is no event
         yield from matcher.event_answers(rows, by)
 
     def _rows(

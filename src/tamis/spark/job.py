@@ -1,8 +1,8 @@
 """Jobs: files in, results out, as ``tamis run`` makes them.
 
 Spark's Python workers write answers into a store, where the driver publishes them. Documents do not
-enter the JVM, and answers only if Spark writes them into tables: tasks get paths, and return one row
-about what they wrote.
+enter the JVM, and answers only where Spark writes them into tables: tasks get paths, and return one
+row about what they wrote.
 """
 
 from __future__ import annotations
