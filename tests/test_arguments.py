@@ -55,7 +55,8 @@ EVENTS = tamis.compile_events({"x": "a = 1"})
 MATCH = MATCHER.match("<a/>", nodes="all", values=True)
 INTERNAL = {
     *("answers", "record_answers", "match_batch"),
-    *("arrow_answers", "ndjson_answers", "of_table", "of_columns", "with_entries", "with_limits"),
+    *("arrow_answers", "event_answers", "ndjson_answers"),
+    *("of_table", "of_columns", "with_entries", "with_limits"),
     *("entry", "expression", "joined", "messages_of", "subscription"),
     "document_nodes",
     "open",  # leaves a file open: see tests/core/index

@@ -126,7 +126,8 @@ def test_no_document_has_a_record() -> None:
     outcome = run(*MATCH, "--record", "p:a", "in")
     assert (outcome.status, outcome.out) == (3, "")
     assert outcome.err.endswith(
-        "tamis: no document has an element p:a: give the tag as documents write it, page or w:p\n"
+        "tamis: no document has an element p:a: give the tag as documents write it, page or w:p; "
+        "or with its namespace, {uri}page\n"
     )
     assert run(*MATCH, "--record", "b", "in").status == 0
     assert run("select", "//x", "--record", "gone", "in").status == 3
