@@ -165,6 +165,34 @@ def test_lines_of_what_is_passed_over(size: int) -> None:
     assert told(Chunks(data, size), tag=name) == [(0, None), (1, [])]
 
 
+@pytest.mark.parametrize("count", [1, 12, 100])
+def test_many_records_without_end_tags(count: int) -> None:
+    """Each is an error, and no good record is lost."""
+    good = "".join(RECORDS)
+    data = f"<x>{good}{'<a><b>' * count}{good * 20}</x>"
+    for document in (data, Chunks(data.encode(), 1000)):
+        found = told(document)
+        assert sum(answer is None for _, answer in found) == count
+        assert [answer for _, answer in found if answer is not None] == 21 * [
+            answer for _, answer in told(f"<x>{good}</x>")
+        ]
+
+
+def test_a_record_without_end_tag_in_a_large_file() -> None:
+    """Of which more follows than is kept."""
+    limited = MATCHER.with_limits(Limits(document_bytes=1 << 16))
+    record, count = b"<a n='6'>" + b"<c/>" * 500 + b"</a>", 10_000  # 20 MB
+    document = b"<x><a/><a><b>" + record * count + b"</x>"
+    found = list(limited.match_records(document, "a", on_bad_record="resume"))
+    assert sum(list(match) == ["n"] for match in found if not match.error) == count
+    (error,) = [match.error for match in found if match.error]
+    assert error.message.startswith("larger than the limit document_bytes = 65,536; bytes 7 to 13 ")
+    document = b"<x><a/><a>" + b"<c/>" * 6_000_000 + b"</a>" + record * 3 + b"</x>"  # no damage
+    found = list(limited.match_records(document, "a", on_bad_record="resume"))
+    assert [match.record for match in found if match.error] == [1]
+    assert [list(match) for match in found if not match.error] == [[], ["n"], ["n"], ["n"]]
+
+
 def test_junk_after_the_root() -> None:
     assert [answer for _, answer in told("<x><a><b/></a></x><x><a><b/></a></x>")][:3] == [
         ["b"],
@@ -188,7 +216,7 @@ def test_bytes_are_not_read_again_and_again(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(resumed_records, "_AGAIN_BYTES", 1 << 10)
     limited = MATCHER.with_limits(Limits(depth=200_000))
     for one in (b"<a>", b"<a><b></a>", b"</a>", b"&e;<a/>", b"<a b=<a/>", b"<a><!--"):
-        for count in (100, 1000):
+        for count in (50, 400):
             document, read = b"<x><a/>" + one * count, 0
             found = list(limited.match_records(document, "a", on_bad_record="resume"))
             errors = sum(match.error is not None for match in found)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from tamis.core.errors import DocumentError, DocumentLimitError
+from tamis.core.errors import DocumentError, DocumentLimitError, MalformedDocument
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
@@ -26,6 +26,7 @@ from tamis.documents.record_batch import (
     RecordTag,
     StreamPosition,
 )
+from tamis.documents.source import too_large
 
 Parsed = Callable[
     [Iterable[bytes | memoryview], RecordRange], Generator[RecordBatch | Flush, None, None]
@@ -67,8 +68,8 @@ class ResumedRecords:
 
     def __post_init__(self) -> None:
         first = self.part.start.offset
-        self._kept = _KeptChunks(self.chunks, first, self.limits.document_bytes + _KEPT_BEYOND)
-        self._pattern = start_tags(RecordTag.of(self.tag))
+        pattern = start_tags(RecordTag.of(self.tag))
+        self._kept = _KeptChunks(self.chunks, first, self.limits, pattern)
         self._context = self.part.context
         self._may_read_again = _AGAIN_BYTES - _AGAIN * first
 
@@ -89,6 +90,7 @@ class ResumedRecords:
     def _read_on(self, is_again: bool) -> Generator[RecordBatch | Flush, None, RecordBatch | None]:
         """Yield batches; the result is the one with an error, if the stream does not end before."""
         kept = self._kept
+        kept.answered = self.part.start.offset
         chunks = kept.read_from(self.part.start.offset, _PIECE if is_again else _PIECES_MAX)
         with closing(self.parsed(chunks, self.part)) as batches:
             for found in batches:
@@ -100,7 +102,8 @@ class ResumedRecords:
                 if found.stream_error:
                     return found
                 yield found
-                kept.forget(int(found.offsets.ends[-1]))
+                kept.answered = int(found.offsets.ends[-1])
+                kept.forget(kept.answered)
         return None
 
     def _next_start(self, found: RecordBatch) -> Generator[Flush, None, StreamPosition | None]:
@@ -111,9 +114,10 @@ class ResumedRecords:
         is_utf8 = self.encoding in (None, "utf-8") or context.isascii()
         if kept.is_failed or not context or not is_utf8 or DECLARES_ENTITIES.search(context):
             return None
-        if isinstance(found.stream_error, DocumentLimitError):
+        if isinstance(found.stream_error, DocumentLimitError) and not kept.is_full:
             return None
         start, end = int(found.offsets.starts[-1]), int(found.offsets.ends[-1])
+        kept.damaged_to = max(kept.damaged_to, end)
         # A record without an end tag seems to go on to the next error, or to where its parent ends.
         # What looks like records inside of it is read for itself; but not again and again.
         least = max(end, self.part.start.offset + 1)
@@ -125,7 +129,7 @@ class ResumedRecords:
         if known.offset < kept.start:
             known = StreamPosition(0, min(end, least), error.line or 1, error.column or 1)
         lines = _Lines(known, self.encoding)
-        return (yield from kept.find(self._pattern, least, lines))
+        return (yield from kept.find(least, lines))
 
 
 def _context_of(found: RecordBatch) -> bytes:
@@ -177,25 +181,44 @@ class _KeptChunks:
 
     Attributes:
         data, start: what is kept, and where in the stream that begins.
+        answered: the offset up to which records are answered.
+        damaged_to: the offset of the furthest error. Before it, a record ends where the next one
+            begins: one without an end tag is told there.
         is_paused: reading on may have to wait.
+        is_full: a record has become too large to be kept.
         is_failed: the stream itself cannot be read any further.
     """
 
-    def __init__(self, chunks: Iterable[bytes | memoryview], start: int, bytes_max: int) -> None:
+    def __init__(
+        self,
+        chunks: Iterable[bytes | memoryview],
+        start: int,
+        limits: Limits,
+        pattern: re.Pattern[bytes],
+    ) -> None:
         self.data, self.start = bytearray(), start
-        self.is_paused = self.is_failed = False
+        self.answered, self.damaged_to = start, -1
+        self.is_paused = self.is_full = self.is_failed = False
         self._chunks = iter(chunks)
-        self._bytes_max = bytes_max
+        self._limits, self._pattern = limits, pattern
 
     def read_from(self, offset: int, piece: int) -> Iterator[bytes]:
         """What is kept from an offset on, and then the rest.
 
         The pieces grow. A pause is behind each, which has parsers give what is complete, until they
-        have the greatest size.
+        have the greatest size. Where there is damage, pieces end before start tags of records.
+
+        Raises:
+            MalformedDocument: a record there is not complete at the end of a piece.
         """
+        self.is_full = False
         while True:
             at = offset - self.start
-            found = bytes(self.data[at : at + piece])
+            end = at + piece
+            if is_damaged := offset < self.damaged_to:
+                after = self._pattern.search(self.data, end)
+                end = after.start() if after else len(self.data)
+            found = bytes(self.data[at:end])
             if not found:
                 chunk = self.next()
                 if chunk is None:
@@ -205,9 +228,16 @@ class _KeptChunks:
                 continue
             offset += len(found)
             yield found
-            if piece < _PIECES_MAX:
-                piece *= 2
+            if piece < _PIECES_MAX or is_damaged:
+                piece = min(2 * piece, _PIECES_MAX)
                 yield b""
+                if is_damaged and offset < self.damaged_to and self._is_inside(offset):
+                    raise MalformedDocument("it does not end before the next record")
+
+    def _is_inside(self, offset: int) -> bool:
+        """Whether something that looks like a record is before an offset, and not answered."""
+        found = self._pattern.search(self.data, self.answered - self.start, offset - self.start)
+        return found is not None
 
     def next(self) -> bytes | memoryview | None:
         """Read on: the next chunk, which is empty where that may have to wait; None at the end."""
@@ -219,7 +249,12 @@ class _KeptChunks:
         self.is_paused = chunk is not None and not chunk
         if chunk:
             self.data += chunk
-            self.forget(self.start + len(self.data) - self._bytes_max)
+            excess = len(self.data) - self._limits.document_bytes - _KEPT_BEYOND
+            if excess > 0:
+                if self._pattern.search(self.data) is not None and not self.is_full:
+                    self.is_full = True
+                    raise DocumentLimitError(too_large(self._limits))
+                self.forget(self.start + excess)
         return chunk
 
     def forget(self, offset: int) -> None:
@@ -228,15 +263,13 @@ class _KeptChunks:
         del self.data[:count]
         self.start += count
 
-    def find(
-        self, pattern: re.Pattern[bytes], least: int, lines: _Lines
-    ) -> Generator[Flush, None, StreamPosition | None]:
-        """Where a pattern is found first, from an offset on; or None.
+    def find(self, least: int, lines: _Lines) -> Generator[Flush, None, StreamPosition | None]:
+        """Where something looks like a record first, from an offset on; or None.
 
         What is before the found one is forgotten.
         """
         while True:
-            match = pattern.search(self.data, least - self.start)
+            match = self._pattern.search(self.data, least - self.start)
             if match is not None:
                 least = self.start + match.start()
             else:  # what is cut off may be a tag
