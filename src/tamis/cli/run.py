@@ -167,13 +167,11 @@ def _stream(
     ``wanted`` are the arguments of ``tamis.spark.stream`` about documents.
     """
     from tamis import spark  # noqa: PLC0415
-    from tamis.spark.postgres import is_postgres  # noqa: PLC0415
-    from tamis.spark.stream import NO_CHECKPOINT, stream_folders  # noqa: PLC0415
-    from tamis.spark.tables import is_table  # noqa: PLC0415
+    from tamis.spark.stream import check_is_folder, stream_folders  # noqa: PLC0415
 
     stream_folders(paths, options.trigger)
-    if (is_postgres(output) or is_table(output)) and options.checkpoint is None:
-        raise UsageError(NO_CHECKPOINT)
+    if options.checkpoint is None:
+        check_is_folder(output)
     batches = errors = 0
 
     def read_again() -> ProgramArtifact:

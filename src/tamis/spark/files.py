@@ -126,8 +126,8 @@ def check_xml(xml: bool, record: str | None) -> None:
 
 _FILES = {"subscriptions", "namespaces"}
 _USERS = _FILES | {"default_namespace", "unsupported"}
-_USERS |= {"record", "as_array", "nodes", "values", "errors", "xml", "declared_encoding"}
-_USERS.add("on_bad_record")
+_USERS |= {"record", "as_array", "nodes", "values", "errors", "xml"}
+_USERS |= {"declared_encoding", "on_bad_record"}
 _OPTIONS = _USERS | {"path", "paths", "folder", "program", "reports_errors"}
 
 

@@ -60,7 +60,6 @@ PAUSE_SECONDS_MAX = 1.0
 
 OnBatch = Callable[[str, str, Summary], None]
 """Is told of each batch: its name, the version of the set, and what was done."""
-NO_CHECKPOINT = "a stream into a database or tables needs a folder of its own (--checkpoint)"
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour|day)s?")
 
 
@@ -162,14 +161,12 @@ def stream(  # noqa: PLR0913 - what may be asked
         fixed = program(subscriptions)
         source = Reloading(fixed.path, lambda: fixed)
     store: ResultStore[Any]
+    if checkpoint is None:
+        check_is_folder(output)
     if is_postgres(output):
         store = PostgresStore(os.fspath(output))
-        if checkpoint is None:
-            raise UsageError(NO_CHECKPOINT)
     elif is_table(output):
         store = TableStore(spark, output)
-        if checkpoint is None:
-            raise UsageError(NO_CHECKPOINT)
     else:
         store = ParquetStore(output)
     checkpoint = os.fspath(checkpoint or Path(output, ".checkpoint"))
@@ -194,6 +191,14 @@ def stream(  # noqa: PLR0913 - what may be asked
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
     return writer.start()
+
+
+def check_is_folder(output: str | os.PathLike[str]) -> None:
+    """See that the output can have the checkpoint inside."""
+    if is_postgres(output) or is_table(output):
+        raise UsageError(
+            "a stream into a database or tables needs a folder of its own (--checkpoint)"
+        )
 
 
 def stream_folders(folders: Paths, trigger: str | None) -> list[str]:
