@@ -3,21 +3,16 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.spark.filesystems import opened
-from tamis.spark.splits import (
-    OPENING_BYTES,
-    TASK_BYTES,
-    FileStatus,
-    assign_splits,
-    check_paths,
-    list_files,
-)
+from tamis.documents.files import FileStatus
+from tamis.spark.filesystems import ASKED_AT_ONCE, at_once, opened
+from tamis.spark.splits import OPENING_BYTES, TASK_BYTES, assign_splits, check_paths, list_files
 
 
 @pytest.fixture
@@ -150,3 +145,25 @@ def test_names_in_uris(write: Callable[..., None]) -> None:
     assert sorted(texts) == sorted(names)
     assert [file.problem for file in found] == [None] * len(names)
     assert list_files([f"{uri}/a*.xml"]) == [file for file in found if "é" not in file.path]
+
+
+def test_links_that_lead_in_circles_are_no_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text("<a/>")
+    (tmp_path / "b.xml").symlink_to("b.xml")
+    (tmp_path / "below").symlink_to("below")
+    (tmp_path / "up").symlink_to(tmp_path)
+    a, b = list_files([str(tmp_path)])
+    assert (Path(a.path).name, a.size, b) == ("a.xml", 4, FileStatus(str(tmp_path / "b.xml")))
+
+
+def test_stores_are_asked_for_several_things_at_a_time() -> None:
+    barrier = Barrier(ASKED_AT_ONCE)
+
+    def ask(number: int) -> int:
+        barrier.wait(60)
+        return -number
+
+    numbers = range(2 * ASKED_AT_ONCE)
+    assert at_once(ask, numbers) == [-number for number in numbers]
+    with pytest.raises(ZeroDivisionError):
+        at_once(lambda number: 1 // number, numbers)

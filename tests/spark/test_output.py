@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
+from tamis.documents.files import FileStatus
 from tamis.spark import parquet, program, rows
 from tamis.spark.answers import AnswerSplits, MatchSpec
 from tamis.spark.job import WriteTask
 from tamis.spark.parquet import ParquetSink, ParquetStore
 from tamis.spark.results import MANIFEST, RESULTS, Run, rows_about, schemas
-from tamis.spark.splits import FileStatus, list_files, splits_of
+from tamis.spark.splits import list_files, splits_of
 
 MADE = program({"a": "//a", "all": "/*"})
 ANSWER = AnswerSplits(MADE, MatchSpec.of(MADE))

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from tamis.core.limits import Limits
+from tamis.documents.files import FileStatus
 from tamis.documents.record_batch import RecordRange
 from tamis.documents.record_reader import record_ranges
 from tamis.spark import splits
 from tamis.spark.program import cache_folder, keep_newest
-from tamis.spark.splits import FileStatus, indexed_ranges, list_files
+from tamis.spark.splits import indexed_ranges, list_files
 
 RECORDS = "<all>" + "".join(f"\n<r n='{n}'>é</r>" for n in range(9000)) + "</all>"
 

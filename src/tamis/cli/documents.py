@@ -225,11 +225,11 @@ class Documents:
                 continue
             listing = files.list_folder(path, self._names)
             self._warn_of_left_out(path, listing.left_out)
-            for file, problem in listing.files:
-                if problem is None:
-                    yield from self._of_file(file)
+            for file in listing.files:
+                if file.problem is None:
+                    yield from self._of_file(file.path)
                 else:
-                    yield Target(file, UnreadableDocument(problem))
+                    yield Target(file.path, UnreadableDocument(file.problem))
 
     def _of_file(self, path: str) -> list[Target]:
         is_tar = files.is_tar(path) and not files.is_packed_tar(path)

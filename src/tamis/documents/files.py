@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from glob import glob, has_magic
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -87,21 +88,24 @@ class NameFilter(NamedTuple):
         return f"{place}: {len(names):,} {what} not like {self.wanted}: {shown}"
 
 
-class Found(NamedTuple):
-    """A file that a path stands for, and the problem that forbids to open it, or None.
+class FileStatus(NamedTuple):
+    """A file that a path stands for. Path, size in bytes and time in ns identify a version of it.
 
-    Pipes are never opened, since reading one may never end. A folder without documents is found
-    itself, with a problem.
+    Attributes:
+        problem: why it must not be opened, or None. Pipes are never opened, since reading one may
+            never end. A folder without documents is found itself, with a problem.
     """
 
     path: str
+    size: int = 0
+    modified: int = 0
     problem: str | None = None
 
 
 class FolderListing(NamedTuple):
     """The documents of a folder, and the names of the files that are none."""
 
-    files: list[Found]
+    files: list[FileStatus]
     left_out: list[str]
 
 
@@ -144,38 +148,52 @@ def list_folder(folder: str, names: NameFilter = NameFilter()) -> FolderListing:
 
     Folders in it that are hidden, or links, are not read.
     """
-    files: list[Found] = []
+    files: list[FileStatus] = []
     left_out: list[str] = []
     has_folders = False
-
-    def fail(error: OSError) -> None:
-        files.append(Found(error.filename, f"cannot read the folder: {error.strerror}"))
-
-    for place, folders, others in os.walk(folder, onerror=fail):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        has_folders = has_folders or bool(folders)
-        for name in sorted(others if names.recursive else others + folders):
-            path = os.path.join(place, name)
-            if names.takes(name):
-                files.append(Found(path, file_problem(path)))
-            elif not name.startswith(".") and os.path.isfile(path):
-                left_out.append(os.path.relpath(path, folder))
-        if not names.recursive:
-            break
+    places = [folder]
+    while places:
+        place = places.pop()
+        try:
+            with os.scandir(place) as found:
+                entries = sorted(found, key=attrgetter("name"))
+        except OSError as error:
+            files.append(FileStatus(place, problem=f"cannot read the folder: {error.strerror}"))
+            continue
+        below = [entry.path for entry in entries if entry.name[0] != "." and _is_folder(entry)]
+        has_folders = has_folders or bool(below)
+        for entry in entries:
+            if names.takes(entry.name):
+                if not (names.recursive and _is_folder(entry)):
+                    files.append(status_of(entry))
+            elif entry.name[0] != "." and os.path.isfile(entry):
+                left_out.append(os.path.relpath(entry.path, folder))
+        if names.recursive:
+            places += [path for path in reversed(below) if not os.path.islink(path)]
     if not files:
         unread = has_folders and not names.recursive
-        below = ", but with folders, which were not read" if unread else ""
-        files = [Found(folder, f"{NO_DOCUMENTS} {names.wanted}{below}")]
+        said = ", but with folders, which were not read" if unread else ""
+        files = [FileStatus(folder, problem=f"{NO_DOCUMENTS} {names.wanted}{said}")]
     return FolderListing(files, left_out)
 
 
-def file_problem(path: str) -> str | None:
-    """Why a path should not be opened, or None; that it is missing, its reader will find."""
+def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
-        mode = os.stat(path).st_mode
+        return entry.is_dir()
+    except OSError:  # a link that leads in a circle
+        return False
+
+
+def status_of(path: str | os.DirEntry[str]) -> FileStatus:
+    """A file of this machine, as it is now; that it is missing, its reader will find."""
+    name = os.fspath(path)
+    try:
+        found = os.stat(path)
     except (OSError, ValueError):
-        return None
-    return None if stat.S_ISREG(mode) else "not a regular file"
+        return FileStatus(name)
+    if not stat.S_ISREG(found.st_mode):
+        return FileStatus(name, problem="not a regular file")
+    return FileStatus(name, found.st_size, min(found.st_mtime_ns, 2**63 - 1))
 
 
 # -- archives --------------------------------------------------------------------------------------

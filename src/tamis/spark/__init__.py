@@ -19,7 +19,10 @@ Files are found in ``splits.py`` and answered in ``answers.py``; ``job.py`` writ
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tamis.core.errors import MissingExtra
+from tamis.core.lazy import importing
 
 try:
     import pyarrow
@@ -29,14 +32,16 @@ except ImportError as error:
 else:
     del pyarrow, pyspark
 
-from tamis.spark.events import match_events
 from tamis.spark.files import match_files
 from tamis.spark.frames import match
 from tamis.spark.job import Summary, run
 from tamis.spark.program import ProgramArtifact, program
 from tamis.spark.session import start_spark
 from tamis.spark.stream import Reloading, stream
-from tamis.spark.transformations import transform
+
+if TYPE_CHECKING:
+    from tamis.spark.events import match_events
+    from tamis.spark.transformations import transform
 
 __all__ = [
     "ProgramArtifact",
@@ -51,3 +56,6 @@ __all__ = [
     "stream",
     "transform",
 ]
+
+# The first answer of a worker should not wait for the import of what it does not use.
+__getattr__ = importing(__name__, {"match_events": "events", "transform": "transformations"})

@@ -11,12 +11,13 @@ import io
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from glob import has_magic
+from itertools import chain
 from typing import IO, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -25,10 +26,14 @@ from pyarrow import fs
 
 from tamis.core.errors import UsageError
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 SECONDS_MAX = 60.0
 """How long a file system may take to answer at all, without credentials or network too."""
+
+ASKED_AT_ONCE = 16
+"""How many requests a store has from one process at a time; each waits for the network."""
 
 _MOUNTED = {"file": "", "dbfs": "/dbfs"}
 """Scheme → where its root is on each machine."""
@@ -280,32 +285,43 @@ def _in_time(ask: Callable[[], T]) -> T:
         raise OSError(f"no answer within {SECONDS_MAX:.0f} s") from None
 
 
+def at_once(ask: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    """What ``ask`` returns for each item, or the first that it raises; several ask at a time."""
+    if len(items) < 2:
+        return list(map(ask, items))
+    pool = ThreadPoolExecutor(ASKED_AT_ONCE)
+    try:
+        return list(pool.map(ask, items))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 def _infos(system: fs.FileSystem, folder: str, *, recursive: bool = False) -> Sequence[fs.FileInfo]:
     selector = fs.FileSelector(folder, allow_not_found=True, recursive=recursive)
     found: Sequence[fs.FileInfo] = system.get_file_info(selector)
     return found
 
 
-def _matching(system: fs.FileSystem, folder: str, pattern: Sequence[str]) -> Iterator[fs.FileInfo]:
+def _matching(system: fs.FileSystem, folder: str, pattern: Sequence[str]) -> list[fs.FileInfo]:
     """What matches in a folder; the first part of the pattern has magic in it."""
     name, rest = pattern[0], pattern[1:]
     if name == "**":  # all at once: a request for each folder would take long
-        for info in _infos(system, folder, recursive=True):
-            is_wanted = rest or info.type == fs.FileType.File
-            if is_wanted and _fits(info.path[len(folder) :].strip("/").split("/"), pattern):
-                yield info
-        return
-    for info in _infos(system, folder):
-        if not _is_called(info.base_name, name):
-            continue
-        plain = next((n for n, part in enumerate(rest) if has_magic(part)), len(rest))
-        below = "/".join([info.path, *rest[:plain]])
-        if plain < len(rest):
-            yield from _matching(system, below, rest[plain:])
-        elif not rest:
-            yield info
-        elif (found := system.get_file_info(below)).type != fs.FileType.NotFound:
-            yield found
+        return [
+            info
+            for info in _infos(system, folder, recursive=True)
+            if (rest or info.type == fs.FileType.File)
+            and _fits(info.path[len(folder) :].strip("/").split("/"), pattern)
+        ]
+    found = [info for info in _infos(system, folder) if _is_called(info.base_name, name)]
+    if not rest:
+        return found
+    plain = next((n for n, part in enumerate(rest) if has_magic(part)), len(rest))
+    below = ["/".join([info.path, *rest[:plain]]) for info in found]
+    if plain < len(rest):
+        within = at_once(lambda place: _matching(system, place, rest[plain:]), below)
+        return list(chain.from_iterable(within))
+    named = at_once(system.get_file_info, below)
+    return [info for info in named if info.type != fs.FileType.NotFound]
 
 
 def _fits(names: Sequence[str], pattern: Sequence[str]) -> bool:

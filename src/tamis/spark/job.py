@@ -23,6 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.documents.encodings import DeclaredEncoding
+from tamis.documents.files import FileStatus
 from tamis.documents.record_batch import OnBadRecord
 from tamis.spark.answers import AnswerSplits, Counts, MatchSpec
 from tamis.spark.files import Paths, path_list
@@ -40,14 +41,7 @@ from tamis.spark.results import (
 )
 from tamis.spark.rows import Errors
 from tamis.spark.session import described
-from tamis.spark.splits import (
-    FileStatus,
-    InputSplit,
-    check_paths,
-    list_files,
-    partitions,
-    splits_of,
-)
+from tamis.spark.splits import InputSplit, check_paths, list_files, partitions, splits_of
 from tamis.spark.tables import TableSink, TableStore, is_table
 
 log = logging.getLogger("tamis.spark")

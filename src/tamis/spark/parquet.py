@@ -30,10 +30,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.core.errors import UnwritableOutput, UsageError
+from tamis.documents.files import FileStatus
 from tamis.spark import results
 from tamis.spark.filesystems import is_remote, local_path
 from tamis.spark.results import ERRORS, MANIFEST, MATCHES, RESULTS, Run, schemas
-from tamis.spark.splits import FileStatus
 
 log = logging.getLogger("tamis.spark")
 

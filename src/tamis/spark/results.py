@@ -19,9 +19,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 import tamis
 from tamis.core.errors import DocumentError, LxmlEvaluationError, SubscriptionError, SubscriptionId
+from tamis.documents.files import FileStatus
 from tamis.spark.program import is_bigint
 from tamis.spark.rows import ERROR, ERROR_FIELDS, concatenated, printable
-from tamis.spark.splits import FileStatus, whole_path
+from tamis.spark.splits import whole_paths
 
 MATCHES, ERRORS, MANIFEST = "matches", "errors", "manifest"
 RESULTS = (MATCHES, ERRORS)
@@ -150,10 +151,12 @@ def as_in_manifest(files: Sequence[FileStatus]) -> pa.Table:
 
     However a file was given, it has the same name there, and no other file has it.
     """
-    whole = [whole_path(file.path) for file in files]
     modified = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
     columns = [
-        pa.array([path.encode(errors="backslashreplace").decode() for path in whole], pa.string()),
+        pa.array(
+            [path.encode(errors="backslashreplace").decode() for path in whole_paths(files)],
+            pa.string(),
+        ),
         pa.array([file.size for file in files], pa.int64()),
         modified.cast(MANIFEST_SCHEMA.field("modified").type, safe=False),
     ]

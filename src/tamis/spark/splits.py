@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
-from itertools import starmap
+from functools import cache
+from itertools import chain, starmap
 from typing import Literal, NamedTuple
 from uuid import uuid4
 
@@ -29,20 +30,22 @@ from tamis.core.threads import usable_cores
 from tamis.documents.files import (
     NO_DOCUMENTS,
     NO_SUCH_NAME,
+    FileStatus,
     NameFilter,
     ZipMember,
     archive_members,
     expanded,
-    file_problem,
     is_packed_tar,
     is_tar,
     is_zip,
     list_folder,
     reason,
+    status_of,
 )
 from tamis.documents.record_batch import RecordRange, StreamPosition
 from tamis.documents.record_reader import record_ranges
 from tamis.spark.filesystems import (
+    at_once,
     children,
     info_of,
     is_pattern,
@@ -75,22 +78,8 @@ RANGE_BYTES = 64 << 20
 SHARED_BYTES = 2 * RANGE_BYTES
 
 
-class FileStatus(NamedTuple):
-    """A file to read. Path, size in bytes and time in ns identify a version of it.
-
-    Attributes:
-        path: as it was given, or the folder that was given and the name in it; perhaps a URI.
-        problem: why it cannot even be tried, or None.
-    """
-
-    path: str
-    size: int = 0
-    modified: int = 0
-    problem: str | None = None
-
-
-def list_files(paths: Iterable[str], folder: str = "") -> list[FileStatus]:
-    """The files that paths stand for, each once.
+def list_files(paths: Sequence[str], folder: str = "") -> list[FileStatus]:
+    """The files that paths stand for, each once; called as they were given.
 
     A path is a file, a folder (its ``*.xml`` and ``*.xml.gz``, not those in folders below) or,
     where there is neither, a pattern with ``*``, ``?``, ``[…]`` or ``**``. It may be a URI as Spark
@@ -98,34 +87,48 @@ def list_files(paths: Iterable[str], folder: str = "") -> list[FileStatus]:
     one. A file of a folder that cannot be tried is listed with its problem. A warning says which
     files are no documents by their names.
     """
-    files: dict[str, FileStatus] = {}
-    for path in paths:
-        for file in _expanded_uri(path) if is_remote(path) else _expanded(folder, path):
-            files.setdefault(whole_path(file.path, folder), file)
-    return list(files.values())
+    remote = dict.fromkeys(filter(is_remote, paths))
+    of_stores = dict(zip(remote, at_once(_expanded_uri, [*remote]), strict=True))
+    found = chain.from_iterable(
+        of_stores[path] if path in of_stores else _expanded(folder, path) for path in paths
+    )
+    files = list(found)
+    named: dict[str, FileStatus] = {}
+    for whole, file in zip(whole_paths(files, folder), files, strict=True):
+        named.setdefault(whole, file)
+    return list(named.values())
 
 
-def whole_path(path: str, folder: str = "") -> str:
-    """What names one file alone: its URI, or its path from the root."""
-    return path if is_remote(path) else os.path.abspath(local_path(path, folder))
-
-
-def check_paths(paths: Iterable[str], folder: str = "") -> None:
-    """See that paths lead somewhere; nothing is listed. For the arguments see ``list_files``."""
-    for path in paths:
+def whole_paths(files: Iterable[FileStatus], folder: str = "") -> Iterator[str]:
+    """What names each file alone: its URI, or its path from the root."""
+    whole = cache(os.path.abspath)  # of folders, which many files share
+    for file in files:
+        path = file.path
         if not is_remote(path):
+            place, slash, name = local_path(path, folder).rpartition("/")
+            if name in ("", ".", ".."):
+                place, slash, name = path, "", ""
+            path = os.path.join(whole(place + slash), name)
+        yield path
+
+
+def check_paths(paths: Sequence[str], folder: str = "") -> None:
+    """See that paths lead somewhere; nothing is listed. For the arguments see ``list_files``."""
+    remote = set(filter(is_remote, paths))
+    for path in paths:
+        if path not in remote:
             _named(folder, path)
-        elif not is_pattern(path):
-            info_of(path)
+    at_once(info_of, [path for path in remote if not is_pattern(path)])
 
 
-def _expanded(folder: str, path: str) -> Iterator[FileStatus]:
+def _expanded(folder: str, path: str) -> list[FileStatus]:
     """What a path of this machine stands for, called as it was given."""
-    is_relative = folder and not os.path.isabs(local_path(path))
-    for name in _named(folder, path):
-        for file in list_path(name):
-            found = file.path[len(folder) :].lstrip("/") if is_relative else file.path
-            yield file._replace(path=named_as(path, found))
+    found = [file for name in _named(folder, path) for file in list_path(name)]
+    if folder and not os.path.isabs(local_path(path)):
+        found = [file._replace(path=file.path[len(folder) :].lstrip("/")) for file in found]
+    if named_as(path, "/") != "/":
+        found = [file._replace(path=named_as(path, file.path)) for file in found]
+    return found
 
 
 def _named(folder: str, path: str) -> list[str]:
@@ -140,16 +143,14 @@ def _named(folder: str, path: str) -> list[str]:
     return found
 
 
-def list_path(path: str, warns: bool = True) -> Iterator[FileStatus]:
+def list_path(path: str, warns: bool = True) -> list[FileStatus]:
     """A file, or the documents of a folder; with ``warns``, it logs which others it leaves out."""
     if not os.path.isdir(path):
-        yield status_of(path, file_problem(path))
-        return
+        return [status_of(path)]
     found = list_folder(path)
     if warns:
         warn_of_left_out(path, found.left_out)
-    for name, problem in found.files:
-        yield status_of(name, problem)
+    return found.files
 
 
 def warn_of_left_out(place: str, names: Sequence[str]) -> None:
@@ -158,27 +159,13 @@ def warn_of_left_out(place: str, names: Sequence[str]) -> None:
         log.warning("%s", NAMES.left_out(place, names))
 
 
-def status_of(path: str, problem: str | None = None) -> FileStatus:
-    """A file of this machine, as it is now."""
-    try:
-        found = os.stat(path) if problem is None else None
-    except (OSError, ValueError):  # the task that reads it will say what is the matter
-        found = None
-    if found is None:
-        return FileStatus(path, problem=problem)
-    return FileStatus(path, found.st_size, min(found.st_mtime_ns, 2**63 - 1))
-
-
-def _expanded_uri(uri: str) -> Iterator[FileStatus]:
+def _expanded_uri(uri: str) -> list[FileStatus]:
     """What a URI of pyarrow's stands for."""
-    if not is_pattern(uri):
-        yield from _of_info(uri, info_of(uri))
-        return
-    found = matching(uri)
+    found = matching(uri) if is_pattern(uri) else [(uri, info_of(uri))]
     if not found:
         raise UsageError(f"{uri}: {NO_SUCH_NAME}")
-    for name, info in found:
-        yield from _of_info(name, info)
+    listed = at_once(lambda each: list(_of_info(*each)), found)
+    return list(chain.from_iterable(listed))
 
 
 def _of_info(uri: str, info: fs.FileInfo) -> Iterator[FileStatus]:
@@ -236,9 +223,12 @@ def splits_of(
     files: Sequence[FileStatus], folder: str, record: str | None, limits: Limits
 ) -> list[InputSplit]:
     """What has to be read, each split by one task; relative paths begin in ``folder``."""
-    splits = [
-        split for number, file in enumerate(files) for split in _members(number, file, folder)
-    ]
+    wholes = [_whole(number, file, folder) for number, file in enumerate(files)]
+    archives = [whole for whole in wholes if whole.problem is None and _is_archive(whole)]
+    members = dict(
+        zip((whole.file for whole in archives), at_once(_members, archives), strict=True)
+    )
+    splits = [split for whole in wholes for split in members.get(whole.file, [whole])]
     if record is None:
         return splits
     least = max(SHARED_BYTES, sum(split.size for split in splits) // SMALL_TASKS)
@@ -266,26 +256,31 @@ def splits_of(
     return [part for number, split in enumerate(splits) for part in parts.get(number, [split])]
 
 
-def _members(number: int, file: FileStatus, folder: str) -> Iterator[InputSplit]:
-    """A file, or the documents of an archive; of a damaged one those that come before the fault."""
-    name = file.path
-    is_uri = is_remote(name)
-    path = name if is_uri else local_path(name, folder)
-    whole = InputSplit(printable(name), path, file.size, problem=file.problem, file=number)
+def _whole(number: int, file: FileStatus, folder: str) -> InputSplit:
+    path = file.path if is_remote(file.path) else local_path(file.path, folder)
+    return InputSplit(printable(file.path), path, file.size, problem=file.problem, file=number)
+
+
+def _is_archive(whole: InputSplit) -> bool:
+    if NAMES.takes_member(whole.path):
+        return False
+    is_uri = is_remote(whole.path)
+    return is_tar(whole.path) or (whole.path.endswith(".zip") if is_uri else is_zip(whole.path))
+
+
+def _members(whole: InputSplit) -> list[InputSplit]:
+    """The documents of an archive; of a damaged one those that come before the fault."""
+    if is_tar(whole.path) and is_packed_tar(whole.path):  # which is read from its beginning
+        return [whole._replace(kind="stream")]
+    found = []
     try:
-        is_archive = is_tar(name) or (
-            name.endswith(".zip") if is_uri else not NAMES.takes_member(name) and is_zip(path)
-        )
-        if file.problem is not None or not is_archive:
-            yield whole
-        elif is_tar(name) and is_packed_tar(name):  # which is read from its beginning
-            yield whole._replace(kind="stream")
-        else:
-            yield from _archived(whole)
+        for split in _archived(whole):
+            found.append(split)
     except UnreadableDocument as error:
-        yield whole._replace(problem=error.message)
+        found.append(whole._replace(problem=error.message))
     except Exception as error:  # whatever damaged archives make their readers raise
-        yield whole._replace(problem=f"cannot read the archive: {reason(error)}")
+        found.append(whole._replace(problem=f"cannot read the archive: {reason(error)}"))
+    return found
 
 
 def _archived(whole: InputSplit) -> Iterator[InputSplit]:

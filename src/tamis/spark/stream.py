@@ -31,7 +31,7 @@ from pyspark.sql.types import StructType
 from tamis.core.arguments import is_store
 from tamis.core.errors import TamisError, UnwritableOutput, UsageError
 from tamis.documents.encodings import DeclaredEncoding
-from tamis.documents.files import NO_DOCUMENTS, list_folder
+from tamis.documents.files import NO_DOCUMENTS, FileStatus, list_folder, status_of
 from tamis.documents.record_batch import OnBadRecord
 from tamis.spark.answers import MatchSpec
 from tamis.spark.files import Paths, path_list
@@ -42,7 +42,7 @@ from tamis.spark.postgres import PostgresStore, is_postgres
 from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
 from tamis.spark.results import ResultStore
 from tamis.spark.rows import Errors
-from tamis.spark.splits import FileStatus, list_path, status_of, warn_of_left_out
+from tamis.spark.splits import list_path, warn_of_left_out
 from tamis.spark.tables import TableStore, is_table
 
 if TYPE_CHECKING:  # it needs Py4J, which who has only the client of Spark Connect has not
@@ -269,7 +269,7 @@ class _Batches:
             made.send(batch.sparkSession)
             found = [FileStatus(os.fsdecode(bytes(path)), *more) for path, *more in batch.collect()]
             # A file that was replaced comes with a later batch; what is gone is an error.
-            files = [f for f in found if status_of(f.path, f.problem) in (f, FileStatus(f.path))]
+            files = [f for f in found if f.problem or status_of(f.path) in (f, FileStatus(f.path))]
             # What is wrong with subscriptions is written once.
             artifact = replace(made, refused=()) if self.reported == made.identity else made
             spec = self._spec(made)

@@ -20,9 +20,9 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tamis.core.errors import UnwritableOutput, UsageError
+from tamis.documents.files import FileStatus
 from tamis.spark.results import ERRORS, MANIFEST, MANIFEST_SCHEMA, Run, divided, not_in, schemas
 from tamis.spark.session import spark_errors
-from tamis.spark.splits import FileStatus
 
 _SCHEME = "table:"
 _RUNS = "runs"
