@@ -1,15 +1,19 @@
 """Spark's work and others' beside it, on the same documents and the same two cores.
 
     python -m benchmarks.programs.spark WAY DOCUMENTS WARMUP SUBSCRIPTIONS [--record TAG]
+        [--written]
 
 Ways: of files, ``in-process`` (two threads, no Spark), ``files`` (``match_files``), ``run`` (into
-Parquet) and ``native`` (Spark's ``xml`` source, and an ``xpath_boolean`` for each subscription); of
-a column of XML, ``column`` (``match``), ``lengths`` (a ``mapInArrow`` that returns the documents'
-lengths alone), ``worker`` (``match`` in a new process of Python, as another executor begins) and
-``worker-lengths`` (the lengths in such a process).
+Parquet) and ``xml`` (Spark's ``xml`` source, and a condition in SQL for each subscription); of a
+column of XML, ``column`` (``match``), ``from-xml`` and ``xpath`` (Spark's ``from_xml`` with such
+conditions, or an ``xpath_boolean`` for each subscription), ``lengths`` (a ``mapInArrow`` that
+returns the documents' lengths alone), ``worker`` (``match`` in a new process of Python, as another
+executor begins) and ``worker-lengths`` (the lengths in such a process). With ``--written``, Spark
+writes the rows, of a document and a subscription, into Parquet; otherwise it counts them.
 
 All answer the documents to warm up with before the clock starts (``answer``); all but the first
-start Spark and do so on each core, and the column is in Spark's memory by then. A document in error
+start Spark and do so on each core, and the column is in Spark's memory by then. What is written is
+written once before. A document in error
 ends all. The note has what the largest of Spark's Python workers took of memory after a quarter of
 the time, after a half of it, and in the end.
 """
@@ -17,6 +21,7 @@ the time, after a half of it, and in the end.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -47,6 +52,7 @@ def main() -> None:
     for name in ("way", "documents", "warmup", "subscriptions"):
         parser.add_argument(name)
     parser.add_argument("--record")
+    parser.add_argument("--written", action="store_true")
     options = parser.parse_args()
     phases = Phases()
     load("pyspark", phases)
@@ -112,19 +118,23 @@ def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:
             "worker": partial(column, parts=1),
             "lengths": lengths,
             "worker-lengths": partial(lengths, parts=1),
-            "native": native,
+            "xml": xml,
+            "from-xml": from_xml,
+            "xpath": xpath,
         }
         way = ways[options.way]
         with phases("cold"), ThreadPoolExecutor(CORES) as pool:
             warm = partial(way, spark, options, subscriptions)
             for _ in pool.map(list, map(warm, [options.warmup] * CORES)):
                 pass
+            if options.written:  # the JVM compiles itself a second time, for what takes long
+                list(way(spark, options, subscriptions, options.documents))
         measured = way(spark, options, subscriptions, options.documents)
         counts = next(measured)  # what is not to be measured is done
         with WorkersMemory() as memory, phases("answer"):
             counts |= next(measured)
-        for _ in measured:
-            pass
+        for more in measured:  # and what is known afterwards
+            counts |= more
     finally:
         started.__exit__(*sys.exc_info())
     return counts, "; ".join(filter(None, [_per_document(counts), memory.said()]))
@@ -195,7 +205,7 @@ def files(spark: SparkSession, options: Namespace, made: Any, folder: str) -> It
 
     yield {"documents": len(list(Path(folder).glob("*.xml")))}
     rows = match_files(spark, folder, made, record=options.record, errors="fail")
-    yield {"matches": rows.count()}
+    yield from _rows(rows.select("document", "subscription"), options)
 
 
 def run(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
@@ -211,7 +221,7 @@ def run(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iter
 def _column(spark: SparkSession, folder: str, parts: int = 4 * CORES) -> DataFrame:
     """The documents, in the memory of the JVM."""
     df = spark.read.format("binaryFile").load(folder)
-    df = df.selectExpr("content as xml").repartition(parts).cache()
+    df = df.selectExpr("path as document", "content as xml").repartition(parts).cache()
     df.count()
     return df
 
@@ -224,8 +234,8 @@ def column(
 
     df = _column(spark, folder, parts)
     yield {"documents": df.count()}
-    rows = match(df, made, record=options.record, errors="fail")
-    yield {"matches": rows.count()}
+    rows = match(df, made, record=options.record, errors="fail", keep=["document"])
+    yield from _rows(rows.select("document", "subscription"), options)
     df.unpersist()
 
 
@@ -249,25 +259,84 @@ def lengths(
     df.unpersist()
 
 
-def native(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
-    """Spark's own: its source ``xml`` has a row for each record, which is made XML again.
+def xml(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+    """Spark's source ``xml``, with conditions."""
+    del made
+    conditions, schema = in_sql(options)
+    yield {"documents": len(list(Path(folder).glob("*.xml")))}
+    reader = spark.read.format("xml").option("rowTag", ROOT).schema(schema)
+    yield from _selected(reader.load(folder), "_metadata.file_path", conditions, options)
 
-    What columns there are is found before the clock starts.
-    """
+
+def from_xml(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+    """Spark's ``from_xml``, with conditions."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     del made
-    reader = spark.read.format("xml").option("rowTag", options.record)
-    schema = reader.load(folder).schema
-    yield {"documents": len(list(Path(folder).glob("*.xml")))}
-    xml = F.to_xml(F.struct("*"), {"rowTag": options.record})
-    df = reader.schema(schema).load(folder).select(xml.alias("xml"))
-    asked = [
-        F.sum(F.xpath_boolean("xml", F.lit(expression)).cast("long"))
-        for _, expression in read_subscriptions(options.subscriptions)
-    ]
-    (row,) = df.agg(*asked).collect()
-    yield {"matches": sum(row)}
+    conditions, schema = in_sql(options)
+    df = _column(spark, folder)
+    yield {"documents": df.count()}
+    parsed = df.select("document", F.from_xml(F.col("xml").cast("string"), schema).alias("parsed"))
+    yield from _selected(parsed.select("document", "parsed.*"), "document", conditions, options)
+    df.unpersist()
+
+
+def xpath(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+    """Spark's ``xpath_boolean``, which parses a document for each subscription."""
+    del made
+    asked = read_subscriptions(options.subscriptions)
+    conditions = {id: f"xpath_boolean(xml, '{text}')" for id, text in asked}
+    df = _column(spark, folder)
+    yield {"documents": df.count()}
+    text = df.selectExpr("document", "cast(xml as string) as xml")
+    yield from _selected(text, "document", conditions, options)
+    df.unpersist()
+
+
+ROOT = "dblp"
+_EXPRESSION = re.compile(r"//(\w+)((?:\[\w+ = \d+\])+)")
+
+
+def in_sql(options: Namespace) -> tuple[dict[str, str], str]:
+    """Subscriptions as an expert writes them in SQL, by id, and the columns that they need.
+
+    They are of the form ``//record[field = 1][other = 2]``.
+    """
+    fields: dict[str, dict[str, None]] = {}
+    conditions = {}
+    for id, text in read_subscriptions(options.subscriptions):
+        found = _EXPRESSION.fullmatch(text)
+        assert found is not None, text
+        name, parts = found[1], re.findall(r"\[(\w+) = (\d+)\]", found[2])
+        fields.setdefault(name, {}).update(dict.fromkeys(field for field, _ in parts))
+        all_hold = " AND ".join(f"r.{field} = {number}" for field, number in parts)
+        conditions[id] = f"exists({name}, r -> {all_hold})"
+    columns = (
+        f"{name} array<struct<{', '.join(f'{field}: long' for field in known)}>>"
+        for name, known in fields.items()
+    )
+    return conditions, ", ".join(columns)
+
+
+def _selected(
+    df: DataFrame, document: str, conditions: dict[str, str], options: Namespace
+) -> Iterator[Counts]:
+    """A row for each condition that holds of a row."""
+    cases = ", ".join(f"CASE WHEN {text} THEN '{id}' END" for id, text in conditions.items())
+    ids = f"explode(array_compact(array({cases}))) AS subscription"
+    yield from _rows(df.selectExpr(f"{document} AS document", ids), options)
+
+
+def _rows(rows: DataFrame, options: Namespace) -> Iterator[Counts]:
+    """The rows counted, or written and then counted."""
+    if not options.written:
+        yield {"matches": rows.count()}
+        return
+    with tempfile.TemporaryDirectory() as output:
+        rows.write.mode("overwrite").parquet(output)
+        yield {}
+        found = rows.sparkSession.read.parquet(output)
+        yield {"matches": found.count()}
 
 
 if __name__ == "__main__":

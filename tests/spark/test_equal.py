@@ -98,7 +98,7 @@ def test_records_behind_bad_ones(
     }
     assert len([row for row in expected if row[3]]) == 6
     assert len({row[:2] for row in expected if row[2] == 1}) == 2 * 133
-    listed = splits_of(list_files(map(str, paths)), "", "{u}r", matcher.limits)
+    listed = splits_of(list_files([*map(str, paths)]), "", "{u}r", matcher.limits)
     assert len(listed) == 5  # up to the first bad record
 
     def of_rows(rows: Any) -> set[Any]:

@@ -581,3 +581,35 @@ def test_a_tag_that_no_record_has(
         summary = run(spark, {"x": "/*"}, "in", "out", record=tag, overwrite=True)
         assert summary.matches == found
         assert ("there is no record a: write the tag as" in caplog.text) == (not found)
+
+
+@pytest.mark.spark
+def test_progress_is_told(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(FILES)
+    told: list[job.Progress] = []
+    found = run(spark, "orders.tsv", "in", "out", on_progress=told.append)
+    last = told[-1]
+    assert last[:4] == found[:4]
+    assert last.bytes == last.bytes_all
+    assert str(last).endswith("0 s left")
+
+
+@pytest.mark.spark
+def test_the_command_shows_its_progress_on_terminals(write: Callable[..., None]) -> None:
+    write(FILES)
+    ours, theirs = os.openpty()
+    command = [COMMAND, "run", "-s", "orders.tsv", "--input", "in", "--output", "out"]
+    with subprocess.Popen(command, stderr=theirs, stdin=subprocess.DEVNULL) as running:
+        os.close(theirs)
+        said = b""
+        try:
+            while chunk := os.read(ours, 1 << 16):
+                said += chunk
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    *shown, last = said.decode().split("\r\x1b[K")
+    assert running.returncode == 3
+    assert "5 documents" in shown[-1]
+    assert "left" in shown[-1] or len(shown[-1]) >= 80
+    assert last.startswith("tamis: 5 documents")

@@ -535,7 +535,7 @@ def test_a_driver_that_is_killed(write: Callable[..., None]) -> None:
     ("arguments", "message"),
     [
         (["--overwrite", "--stream"], "choose one of --overwrite and --stream"),
-        (["--trigger", "now"], "--checkpoint, --trigger and --max-files are for --stream"),
+        (["--trigger", "now"], "--max-files and --max-bytes are for --stream"),
         (["--output", "postgresql://x"], "a database is an output of --stream"),
     ],
 )

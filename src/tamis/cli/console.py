@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
+from time import monotonic
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -23,6 +24,10 @@ from tamis.core.limits import Limits
 
 if TYPE_CHECKING:
     from tamis.cli.documents import Target
+
+
+_CLEAR_LINE = "\r\x1b[K"
+_MINUTE = 60
 
 
 class Status(enum.IntEnum):
@@ -205,6 +210,29 @@ def progress(
     ) as bar:
         task = bar.add_task("", total=total)
         yield lambda count=1: bar.advance(task, count)
+
+
+@contextmanager
+def status_line() -> Iterator[Callable[[object], None]]:
+    """Show how far a job is: in a line that changes; one a minute, if standard error is a file."""
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    next_time = monotonic() + _MINUTE
+
+    def show(said: object) -> None:
+        nonlocal next_time
+        if is_terminal:
+            width = shutil.get_terminal_size().columns
+            sys.stderr.write(f"{_CLEAR_LINE}{f'tamis: {said}'[:width]}")
+            sys.stderr.flush()
+        elif monotonic() >= next_time:
+            next_time += _MINUTE
+            say(str(said))
+
+    try:
+        yield show
+    finally:
+        if is_terminal:
+            sys.stderr.write(_CLEAR_LINE)
 
 
 # -- results, on standard output or in a file ------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import Status, say
+from tamis.cli.console import Status, say, status_line
 from tamis.cli.documents import Records
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
@@ -53,6 +53,8 @@ class StreamOptions(NamedTuple):
         trigger: With --stream: the time between two looks for new files, such as "10 seconds". now:
             match the new files and exit.
         max_files: With --stream: the largest number of files per micro-batch.
+        max_bytes: With --stream: the largest size of the files of a micro-batch. A larger file is a
+            micro-batch by itself.
     """
 
     checkpoint: Annotated[
@@ -62,6 +64,7 @@ class StreamOptions(NamedTuple):
         str | None, Option(metavar="TIME", show_default="as soon as a batch is done")
     ] = None
     max_files: Annotated[int | None, Option(metavar="N", min=1, show_default="1000")] = None
+    max_bytes: Annotated[int | None, Option(metavar="N", min=1, show_default="10 GiB")] = None
 
 
 def run(  # noqa: PLR0913, PLR0917 - one for each option
@@ -119,13 +122,13 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.spark.tables import is_table  # noqa: PLC0415
 
     # Wrong usage is reported before Spark starts, which takes a while.
-    properties = JVM_SETTINGS | _properties(conf or [])
+    properties = JVM_SETTINGS | {"spark.ui.showConsoleProgress": "false"} | _properties(conf or [])
     modes = {"--overwrite": overwrite, "--only-new": only_new, "--stream": is_stream}
     chosen = [name for name, is_set in modes.items() if is_set]
     if len(chosen) > 1:
         raise UsageError(f"choose one of {' and '.join(chosen)}")
     if not is_stream and of_stream != StreamOptions():
-        raise UsageError("--checkpoint, --trigger and --max-files are for --stream")
+        raise UsageError("--checkpoint, --trigger, --max-files and --max-bytes are for --stream")
     paths = [*inputs, *(more_inputs or [])]
     wanted: dict[str, Any] = {**records.wanted(namespaces), "declared_encoding": declared_encoding}
 
@@ -141,8 +144,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     check_paths(paths)
     made = read()
     _check_output(output, overwrite or only_new)
-    with _started(master, properties) as session:
-        wanted |= {"overwrite": overwrite, "only_new": only_new}
+    with _started(master, properties) as session, status_line() as show:
+        wanted |= {"overwrite": overwrite, "only_new": only_new, "on_progress": show}
         _check_catalog(session, output)
         summary = spark.run(session, made, paths, output, **wanted)
     say(f"{summary} (Spark's start apart)")
@@ -167,7 +170,7 @@ def _stream(
     ``wanted`` are the arguments of ``tamis.spark.stream`` about documents.
     """
     from tamis import spark  # noqa: PLC0415
-    from tamis.spark.stream import check_is_folder, stream_folders  # noqa: PLC0415
+    from tamis.spark.stream import BATCH_BYTES_MAX, check_is_folder, stream_folders  # noqa: PLC0415
 
     stream_folders(paths, options.trigger)
     if options.checkpoint is None:
@@ -197,6 +200,7 @@ def _stream(
             checkpoint=options.checkpoint,
             trigger=options.trigger,
             files_max=options.max_files or 1000,
+            bytes_max=options.max_bytes or BATCH_BYTES_MAX,
             on_batch=on_batch,
             **wanted,
         )

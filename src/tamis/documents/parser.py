@@ -10,12 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64, freeze, starts_of
 from tamis.core.errors import DocumentError
 from tamis.core.kernel.state import bound
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch, interleaved
+from tamis.documents.column import DocumentColumn
 from tamis.documents.source import Source
 from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.scan import begin_document, read_one
@@ -75,12 +77,15 @@ class Parser:
             lent: nobody uses the batch any more when the parser is called again; so a small one
                 needs no memory of its own.
         """
-        documents = list(sources)
-        errors = {
-            number: document
-            for number, document in enumerate(documents)
-            if isinstance(document, DocumentError)
-        }
+        documents: Sequence[Source | DocumentError] = sources  # type: ignore[assignment]
+        errors: Errors = {}
+        if not isinstance(sources, DocumentColumn):
+            documents = list(sources)
+            errors = {
+                number: document
+                for number, document in enumerate(documents)
+                if isinstance(document, DocumentError)
+            }
         if self._tokenizer is None:
             self.declined += len(documents) - len(errors)
             return self._by_expat(documents)
@@ -104,7 +109,9 @@ class Parser:
         """Record one small document where it is used at once; None where it has to be parsed."""
         return None if self._tokenizer is None else self._tokenizer.read_one(source)
 
-    def _by_expat(self, documents: list[Source | DocumentError]) -> tuple[DocumentBatch, Errors]:
+    def _by_expat(
+        self, documents: Sequence[Source | DocumentError]
+    ) -> tuple[DocumentBatch, Errors]:
         from tamis.documents import expat  # noqa: PLC0415 - the tokenizer reads nearly all
 
         return expat.parse(documents, self.vocabulary, self.projection, self.limits)
@@ -215,16 +222,36 @@ class Tokenizer:
         third result has, for each document with references to undeclared entities, its number, the
         count of these references, and the byte offset of the first one.
         """
-        documents = [_Document.of(source) for source in sources]
+        self.state[at.POSITION : at.ASKED_AT] = 0
+        if isinstance(sources, DocumentColumn):
+            self._read_column(sources)
+        else:
+            self._read_each([_Document.of(source) for source in sources])
+        out = self.scanner.output
+        skipped = [
+            (number, int(out.skipped[number]), int(out.first_skipped[number]))
+            for number in out.skipped[: len(sources)].nonzero()[0].tolist()
+        ]
+        declined = out.declined[: len(sources)].nonzero()[0].tolist()
+        return self.scanner.batch(lent=lent), declined, skipped
+
+    def _read_column(self, column: DocumentColumn) -> None:
+        """Read documents that are all small."""
+        self.scanner.provide(int((column.ends - column.begins).sum()) + 64, len(column))
+        for part in column.groups(len(column), BUFFER_BYTES):
+            bounds = zip(part.begins.tolist(), part.ends.tolist(), strict=True)
+            pieces = [part.data[begin:end] for begin, end in bounds]
+            self._read_joined(pieces, part.bodies - part.begins, part.are_standalone)
+
+    def _read_each(self, documents: Sequence[_Document]) -> None:
         sizes = [0 if document.data is None else len(document.data) for document in documents]
         self.scanner.provide(sum(sizes) + 64, len(documents))
-        self.state[at.POSITION : at.ASKED_AT] = 0
         joined: list[_Document] = []
         together = 0
         for document, size in zip(documents, sizes, strict=True):
             is_joined = size <= JOINED_BYTES and document.data is not None
-            if not is_joined or together >= BUFFER_BYTES:
-                self._read_joined(joined)
+            if joined and (not is_joined or together >= BUFFER_BYTES):
+                self._read_joined(*zip(*joined, strict=True))
                 joined, together = [], 0
             if is_joined:
                 joined.append(document)
@@ -233,14 +260,8 @@ class Tokenizer:
                 self._skip_document()
             else:
                 self._read_in_place(document.data, document)
-        self._read_joined(joined)
-        out = self.scanner.output
-        skipped = [
-            (number, int(out.skipped[number]), int(out.first_skipped[number]))
-            for number in out.skipped[: len(documents)].nonzero()[0].tolist()
-        ]
-        declined = out.declined[: len(documents)].nonzero()[0].tolist()
-        return self.scanner.batch(lent=lent), declined, skipped
+        if joined:
+            self._read_joined(*zip(*joined, strict=True))
 
     def _skip_document(self) -> None:
         number = self.state[at.DOCUMENT]
@@ -250,10 +271,13 @@ class Tokenizer:
         output.misc_starts[number + 1] = self.state[at.MISC]
         self.state[[at.DOCUMENT, at.DOCUMENTS]] = number + 1
 
-    def _read_joined(self, documents: list[_Document]) -> None:
-        if not documents:
-            return
-        pieces, starts, are_standalone = zip(*documents, strict=True)
+    def _read_joined(
+        self,
+        pieces: Sequence[bytes | memoryview],
+        starts: Sequence[int] | Int64,
+        are_standalone: Sequence[bool] | NDArray[np.uint8],
+    ) -> None:
+        """Read documents in one buffer; ``starts`` is where their declarations end."""
         data = np.frombuffer(PADDING.join((*pieces, b"")), np.uint8)
         sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
         origins = starts_of(sizes + len(PADDING))[:-1]

@@ -19,6 +19,7 @@ from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents import concatenated
 from tamis.documents.batch import DocumentBatch
+from tamis.documents.column import DocumentColumn
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import TarMember, ZipMember
 from tamis.documents.parser import Parser
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
 # bounds. They also bound how far match_many() reads ahead.
 BATCH_DOCUMENTS = 256
 BATCH_BYTES = 4 << 20
+COLUMN_DOCUMENTS = 8 * BATCH_DOCUMENTS
+"""Of a column, whose documents are all there, so that nothing is read ahead."""
 
 Given = Document | Source | DocumentError
 """A document, read or not, or the error of one that could not be read."""
+Group = Sequence[Given] | DocumentColumn
 
 _PROJECTIONS_MAX = 8
 """So many parsers a thread keeps."""
@@ -333,7 +337,9 @@ class DocumentReader(NamedTuple):
     limits: Limits
     declared: DeclaredEncoding
 
-    def groups(self, documents: Iterable[Given | Flush]) -> Iterator[list[Given] | Flush]:
+    def groups(
+        self, documents: Iterable[Given | DocumentColumn | Flush]
+    ) -> Iterator[Group | Flush]:
         """Groups, in which regular files are still to be read, and all else was read."""
         group: list[Given] = []
         size = 0
@@ -341,6 +347,12 @@ class DocumentReader(NamedTuple):
             documents = documents.items()
         try:
             for document in documents:
+                if isinstance(document, DocumentColumn):
+                    if group:
+                        yield group
+                    group, size = [], 0
+                    yield from document.groups(COLUMN_DOCUMENTS, BATCH_BYTES)
+                    continue
                 is_file = type(document) is not bytes and isinstance(document, _FILES)
                 file_bytes = file_size(document) if is_file else None
                 # A pipe may be long until somebody writes to it.
@@ -364,8 +376,11 @@ class DocumentReader(NamedTuple):
         if group:
             yield group
 
-    def batches(self, group: Iterable[Given]) -> Iterator[list[Source | DocumentError]]:
+    def batches(self, group: Group) -> Iterator[Sequence[Source | DocumentError]]:
         """A group with its files read, divided again, since only now their sizes are known."""
+        if isinstance(group, DocumentColumn):
+            yield group
+            return
         sources: list[Source | DocumentError] = []
         size = 0
         for document in group:

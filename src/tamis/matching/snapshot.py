@@ -13,6 +13,7 @@ from tamis.core.index.matches import Matches
 from tamis.core.index.matchset import Explanation, Which, checked_nodes
 from tamis.core.index.segments import SnapshotIds
 from tamis.core.threads import Flush, WorkerPool, check_threads
+from tamis.documents.column import DocumentColumn
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import parse
 from tamis.documents.record_batch import (
@@ -26,7 +27,7 @@ from tamis.documents.record_batch import (
 from tamis.documents.record_reader import parse_records
 from tamis.documents.source import Document, Source, open_stream, read
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
-from tamis.matching.batches import Answers, BatchMatcher, DocumentReader, Given
+from tamis.matching.batches import Answers, BatchMatcher, DocumentReader, Group
 from tamis.matching.match import Match
 
 
@@ -226,16 +227,19 @@ class Snapshot(DocumentMatcher):
 
     def answers(
         self,
-        documents: Iterable[Document | DocumentError | Flush],
+        documents: Iterable[Document | DocumentError | DocumentColumn | Flush],
         threads: int = 1,
         nodes: Which | None = None,
         values: bool = False,
         declared: DeclaredEncoding = "check",
     ) -> Iterator[Answers]:
-        """The answers of :meth:`match_many`, as arrays, of many documents at a time."""
+        """The answers of :meth:`match_many`, as arrays, of many documents at a time.
+
+        Those of a column were found with the same ``declared``.
+        """
         reader = DocumentReader(self.limits, declared)
 
-        def match_group(group: Sequence[Given]) -> list[Answers]:
+        def match_group(group: Group) -> list[Answers]:
             """Match a group, in smaller ones where its files turn out to be large."""
             return [self._batches.match(batch, nodes, values) for batch in reader.batches(group)]
 

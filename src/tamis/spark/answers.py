@@ -125,7 +125,7 @@ class MatchRows:
         self.ids = id_array(matcher, spec.id_type)
         self.spec = spec
         self.reports_errors = reports_errors
-        self.schema = spec.arrow_schema()
+        self.schema = spec.arrow_schema
 
     def of(self, kept: PassthroughColumns, found: Answers, rows: Int64) -> Iterator[pa.RecordBatch]:
         """The rows about some documents, or records if the specification has a tag of them.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from pyspark.sql import DataFrame
 
 from tamis.core.errors import DocumentEncodingError, DocumentError, UnreadableDocument, UsageError
 from tamis.core.index.matchset import Which
+from tamis.core.limits import Limits
+from tamis.documents.column import DocumentColumn, runs
 from tamis.documents.encodings import HEAD_BYTES, DeclaredEncoding, check_text
 from tamis.documents.record_batch import OnBadRecord
 from tamis.documents.source import Document
@@ -119,34 +120,49 @@ class AnswerColumn(ColumnTask[ProgramArtifact, MatchSpec]):
         rows = MatchRows(self.program.loaded(), self.spec, self.reports_errors)
         record, options = self.spec.record, self.spec.options()
         kept = PassthroughColumns.first_of(batch, self.kept)
-        documents = column_values(self.column, batch.columns[-1], self.spec.declared_encoding)
+        documents = ColumnDocuments(self.column, batch.columns[-1], self.spec.declared_encoding)
         if record is not None:
-            for row, document in enumerate(documents):
+            for row, document in enumerate(documents.each()):
                 for found in rows.matcher.record_answers(document, record, **options):
                     yield from rows.of(kept, found, np.full(found.matches.documents, row))
             return
         first = 0
-        for found in rows.matcher.answers(documents, **options):
+        for found in rows.matcher.answers(documents.together(rows.matcher.limits), **options):
             end = first + found.matches.documents
             yield from rows.of(kept, found, np.arange(first, end))
             first = end
 
 
-def column_values(
-    name: str, column: pa.Array, declared: DeclaredEncoding
-) -> Iterator[Document | DocumentError]:
+class ColumnDocuments:
     """The documents of a column, in the memory that it has them in."""
-    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    wide = pa.large_binary()
-    _, offsets, data = column.cast(pa.large_string() if is_text else wide).cast(wide).buffers()
-    bounds = np.frombuffer(offsets, np.int64)[column.offset :][: len(column) + 1].tolist()
-    content = memoryview(data if data is not None else b"")
-    is_there = column.is_valid().to_pylist()
-    for row, (start, end) in enumerate(pairwise(bounds)):
-        if not is_there[row]:
-            yield UnreadableDocument(f"there is no document: the column {name!r} is null here")
-        else:
-            yield _text(content[start:end], declared) if is_text else content[start:end]
+
+    def __init__(self, name: str, column: pa.Array, declared: DeclaredEncoding) -> None:
+        self.name = name
+        self.declared = declared
+        self.is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        wide = pa.large_binary()
+        as_text = column.cast(pa.large_string() if self.is_text else wide)
+        _, offsets, data = as_text.cast(wide).buffers()
+        self.bounds = np.frombuffer(offsets, np.int64)[column.offset :][: len(column) + 1]
+        self.content = memoryview(data if data is not None else b"")
+        self.is_there = column.is_valid().to_numpy(zero_copy_only=False)
+
+    def each(self) -> Iterator[Document | DocumentError]:
+        """One after the other."""
+        return map(self._document, range(len(self.is_there)))
+
+    def together(self, limits: Limits) -> Iterator[Document | DocumentError | DocumentColumn]:
+        """As many at a time as can be."""
+        how: Any = {"is_text": self.is_text, "declared": self.declared}
+        for found in runs(self.content, self.bounds, self.is_there, limits, **how):
+            yield self._document(found) if isinstance(found, int) else found
+
+    def _document(self, row: int) -> Document | DocumentError:
+        if not self.is_there[row]:
+            said = f"there is no document: the column {self.name!r} is null here"
+            return UnreadableDocument(said)
+        found = self.content[self.bounds[row] : self.bounds[row + 1]]
+        return _text(found, self.declared) if self.is_text else found
 
 
 def _text(data: memoryview, declared: DeclaredEncoding) -> Document | DocumentError:

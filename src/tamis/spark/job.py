@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, NamedTuple
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -40,11 +43,17 @@ from tamis.spark.results import (
     rows_about,
 )
 from tamis.spark.rows import Errors
-from tamis.spark.session import described
+from tamis.spark.session import described, is_remote
 from tamis.spark.splits import InputSplit, check_paths, list_files, partitions, splits_of
 from tamis.spark.tables import TableSink, TableStore, is_table
 
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
+
 log = logging.getLogger("tamis.spark")
+
+PROGRESS_SECONDS = 1.0
+"""How often a job tells how far it is."""
 
 # The row of a task: the file that it wrote, or ""; its part of the program; and ``Counts``.
 _DONE = pa.schema(
@@ -90,8 +99,41 @@ class Summary(NamedTuple):
         )
 
 
+class Progress(NamedTuple):
+    """How far a job is: what the tasks that are done have counted, as in :class:`Summary`.
+
+    Attributes:
+        bytes_all: the size of all files; of a divided program, as often as they are read.
+        seconds: since the first task could begin.
+
+    >>> print(Progress(2_000, 50_000_000, 300, 1, 200_000_000, 10))
+    2,000 documents (50.0 of 200.0 MB), 300 matches, 1 error; 200 documents/s, 5.0 MB/s, 30 s left
+    """
+
+    documents: int = 0
+    bytes: int = 0
+    matches: int = 0
+    errors: int = 0
+    bytes_all: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        speed = self.bytes / self.seconds if self.seconds else 0
+        left = f"{(self.bytes_all - self.bytes) / speed:,.0f} s left" if speed else "begun"
+        return (
+            f"{_counted(self.documents, 'document')} "
+            f"({self.bytes / 1e6:,.1f} of {self.bytes_all / 1e6:,.1f} MB), "
+            f"{_counted(self.matches, 'match', 'es')}, {_counted(self.errors, 'error')}; "
+            f"{self.documents / (self.seconds or 1):,.0f} documents/s, "
+            f"{speed / 1e6:,.1f} MB/s, {left}"
+        )
+
+
 def _counted(number: int, noun: str, plural: str = "s") -> str:
     return f"{number:,} {noun}{'' if number == 1 else plural}"
+
+
+OnProgress = Callable[[Progress], None]
 
 
 def run(  # noqa: PLR0913 - what may be asked
@@ -106,6 +148,7 @@ def run(  # noqa: PLR0913 - what may be asked
     on_bad_record: OnBadRecord = "stop",
     overwrite: bool = False,
     only_new: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Summary:
     """Match files, and write what matched and what was in error as Parquet, or into tables.
 
@@ -140,6 +183,8 @@ def run(  # noqa: PLR0913 - what may be asked
             of tables.
         only_new: match the files whose path, size and time are not in the manifest, and add to the
             answers that are there. A file that could not be read is tried again each time.
+        on_progress: is called about once a second from another thread, and when all tasks are done.
+            Tasks add to it as they end, by an accumulator of Spark's: so not through Spark Connect.
 
     Raises:
         BadSubscriptions: some cannot be used.
@@ -171,7 +216,7 @@ def run(  # noqa: PLR0913 - what may be asked
             files = store.not_in_manifest(files)
             if not files and store.existing:
                 return Summary(0, 0, 0, 0, time.monotonic() - start)
-        done = write_run(spark, store, new_run(), made, spec, files)
+        done = write_run(spark, store, new_run(), made, spec, files, on_progress)
     return done._replace(seconds=time.monotonic() - start)
 
 
@@ -182,6 +227,7 @@ def write_run(
     made: ProgramArtifact,
     spec: MatchSpec,
     files: Sequence[FileStatus],
+    on_progress: OnProgress | None = None,
 ) -> Summary:
     """Match files, and publish the answers, and what is wrong with subscriptions, as one run."""
     start = time.monotonic()
@@ -192,8 +238,12 @@ def write_run(
     log.info("%s: %s", name, plan)
     with store.sink(name, made.id_type) as sink:
         answer = AnswerSplits(replace(made, refused=()), spec)
-        rows = on_workers(spark, tasks, WriteTask(answer, sink))
-        with described(spark, f"tamis {name}: {len(files):,} files, {plan}"):
+        size = sum(split.size for _, _, of_task in tasks for split in of_task)
+        with (
+            described(spark, f"tamis {name}: {len(files):,} files, {plan}"),
+            _watched(spark, size, on_progress) as counted_so_far,
+        ):
+            rows = on_workers(spark, tasks, WriteTask(answer, sink, counted_so_far))
             parts = collected(store.keep(rows) if isinstance(store, TableStore) else rows)
         for message in dict.fromkeys(message for part in parts for message in part["left_out"]):
             log.warning("%s", message)
@@ -215,6 +265,43 @@ def write_run(
         seconds=time.monotonic() - start,
         plan=plan,
     )
+
+
+@contextmanager
+def _watched(
+    spark: SparkSession, size: int, on_progress: OnProgress | None
+) -> Iterator[Accumulator[Progress] | None]:
+    """What tasks add their counts to, and a thread that tells of them."""
+    if on_progress is None or is_remote(spark):
+        yield None
+        return
+    from pyspark.accumulators import AccumulatorParam  # noqa: PLC0415 - the client lacks it
+
+    class Sums(AccumulatorParam[Progress]):
+        def zero(self, value: Progress) -> Progress:
+            return value
+
+        def addInPlace(self, one: Progress, other: Progress) -> Progress:  # noqa: N802 - Spark's
+            return Progress(*map(add, one, other))
+
+    found = spark.sparkContext.accumulator(Progress(), Sums())
+    start = time.monotonic()
+    is_over = threading.Event()
+
+    def tell() -> None:
+        was_over = False
+        while not was_over:
+            was_over = is_over.wait(PROGRESS_SECONDS)
+            seconds = time.monotonic() - start
+            on_progress(found.value._replace(bytes_all=size, seconds=seconds))
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def _read_by_all(
@@ -270,6 +357,7 @@ class WriteTask:
 
     answer: AnswerSplits
     sink: Sink | TableSink
+    progress: Accumulator[Progress] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -302,4 +390,8 @@ class WriteTask:
             "read": sorted(counts.read) if is_first else [],
             "left_out": counts.left_out,
         }
+        if self.progress is not None:
+            size = sum(split.size for split in splits)
+            found = (done["documents"], size, done[MATCHES], done[ERRORS])
+            self.progress.add(Progress(*found))
         yield pa.RecordBatch.from_pylist([done], self.schema)

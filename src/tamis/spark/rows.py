@@ -79,6 +79,7 @@ class OutputSpec:
             del found["error"]
         return [sql.StructField(name, type) for name, type in found.items()]
 
+    @cached_property
     def arrow_schema(self) -> pa.Schema:
         return to_arrow_schema(sql.StructType(self.fields()), timezone="UTC")
 
@@ -110,7 +111,7 @@ class OutputSpec:
         """
         if not len(rows):
             return
-        schema = self.arrow_schema()
+        schema = self.arrow_schema
         texts = (self.set_version, tamis.__version__)
         versions = (pa.repeat(pa.scalar(text, pa.string()), len(rows)) for text in texts)
         columns = [*answers, *versions, *failed]

@@ -99,7 +99,7 @@ def start_spark(
                 spark.stop()
 
 
-def _is_remote(spark: SparkSession) -> bool:
+def is_remote(spark: SparkSession) -> bool:
     """Whether a session is a client of Spark Connect, without a JVM."""
     return hasattr(spark, "session_id")
 
@@ -107,7 +107,7 @@ def _is_remote(spark: SparkSession) -> bool:
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
     """Have the pages of Spark's UI say what a job does. A client of Spark Connect cannot."""
-    if _is_remote(spark):
+    if is_remote(spark):
         yield
         return
     context = spark.sparkContext
@@ -126,11 +126,11 @@ def check_workers(spark: SparkSession) -> None:
         UsageError: they have none, or another version, or one in a zip file, or do not start.
     """
     session: Any = spark
-    is_remote = _is_remote(spark)
-    application = session.session_id if is_remote else spark.sparkContext.applicationId
+    is_client = is_remote(spark)
+    application = session.session_id if is_client else spark.sparkContext.applicationId
     if application in _checked:
         return
-    if not is_remote:
+    if not is_client:
         context = spark.sparkContext
         sent = context.getConf().get("spark.submit.pyFiles", "") or ""
         if any(os.path.basename(name).startswith("tamis") for name in sent.split(",")):
@@ -138,7 +138,7 @@ def check_workers(spark: SparkSession) -> None:
         if str(context.master).startswith("local") and context.pythonExec == sys.executable:
             _checked.add(application)
             return
-    errors = (PySparkException,) if is_remote else spark_errors()
+    errors = (PySparkException,) if is_client else spark_errors()
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(_PROBE, names)
     one = spark.range(0, 1, 1, 1)

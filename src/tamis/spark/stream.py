@@ -16,7 +16,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -57,6 +57,9 @@ LOG = "tamis-files.ndjson"
 # takes the more time the more files there are.
 PAUSE = 4
 PAUSE_SECONDS_MAX = 1.0
+
+BATCH_BYTES_MAX = 10 << 30
+"""So many bytes end a micro-batch, by default: its answers appear when all of it is matched."""
 
 OnBatch = Callable[[str, str, Summary], None]
 """Is told of each batch: its name, the version of the set, and what was done."""
@@ -118,6 +121,7 @@ def stream(  # noqa: PLR0913 - what may be asked
     on_bad_record: OnBadRecord = "stop",
     trigger: str | None = None,
     files_max: int = 1000,
+    bytes_max: int = BATCH_BYTES_MAX,
     on_batch: OnBatch | None = None,
 ) -> StreamingQuery:
     """Match files that come into folders, and add the answers to Parquet or a database.
@@ -147,6 +151,7 @@ def stream(  # noqa: PLR0913 - what may be asked
         trigger: ``"10 seconds"``: how often to look; or ``"now"``: match what is there, and end.
             By default a micro-batch follows the other.
         files_max: how many files a micro-batch has at most.
+        bytes_max: so many bytes end a micro-batch; a file that is larger is one by itself.
         on_batch: is called after each micro-batch.
 
     Raises:
@@ -181,7 +186,8 @@ def stream(  # noqa: PLR0913 - what may be asked
     batches = _Batches(source, store, _name_of(kept), wanted, on_batch)
     batches.prepare()
     spark.dataSource.register(ArrivalsSource)
-    reader = spark.readStream.format(ArrivalsSource.name()).option("files_max", files_max)
+    reader = spark.readStream.format(ArrivalsSource.name())
+    reader = reader.options(files_max=files_max, bytes_max=bytes_max)
     found = reader.options(folders=json.dumps(within), log=str(kept / LOG)).load()
     sums = F.count("path").alias("files"), F.sum("size").alias("bytes")
     writer = found.observe("tamis", *sums).writeStream.foreachBatch(batches)
@@ -306,7 +312,7 @@ def _name_of(checkpoint: Path) -> str:
 class ArrivalsSource(DataSource):
     """Files that come into folders: paths, sizes, times, and nothing of what is in them.
 
-    Options: ``folders`` (JSON), ``log``, ``files_max``.
+    Options: ``folders`` (JSON), ``log``, ``files_max``, ``bytes_max``.
     """
 
     @classmethod
@@ -319,19 +325,23 @@ class ArrivalsSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         del schema
         folders = json.loads(self.options["folders"])
-        return ArrivalsReader(folders, Path(self.options["log"]), int(self.options["files_max"]))
+        bounds = int(self.options["files_max"]), int(self.options["bytes_max"])
+        return ArrivalsReader(folders, Path(self.options["log"]), *bounds)
 
 
 class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Finds files that are new, or changed; an offset is the number of batches so far.
 
-    For ``log`` see ``LOG``; ``files_max`` are those of a batch.
+    For ``log`` see ``LOG``; ``files_max`` and ``bytes_max`` are those of a batch.
     """
 
-    def __init__(self, folders: Sequence[str], log: Path, files_max: int) -> None:
+    def __init__(
+        self, folders: Sequence[str], log: Path, files_max: int, bytes_max: int = BATCH_BYTES_MAX
+    ) -> None:
         self.folders = folders
         self.log = log
         self.files_max = files_max
+        self.bytes_max = bytes_max
         self.looks = True
         self.count = 0  # of batches
         self.seen: dict[str, tuple[Any, ...]] = {}
@@ -360,14 +370,24 @@ class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Add what is new to the log, the oldest first."""
         listed = (file for folder in self.folders for file in list_path(folder, warns=False))
         found = [file for file in listed if self._is_new(file)]
-        files = iter(sorted(found, key=lambda file: file.modified))
+        found.sort(key=lambda file: file.modified)
         with self.log.open("ab") as log:
-            while batch := list(islice(files, self.files_max)):
+            for batch in self._batches(found):
                 number = self.count + 1
                 log.writelines(json.dumps([number, *file]).encode() + b"\n" for file in batch)
                 self._add(number, batch)
         if found:
             to_disk(self.log)
+
+    def _batches(self, files: Sequence[FileStatus]) -> Iterator[Sequence[FileStatus]]:
+        start = size = 0
+        for number, file in enumerate(files):
+            if number - start == self.files_max or (size and size + file.size > self.bytes_max):
+                yield files[start:number]
+                start, size = number, 0
+            size += file.size
+        if files:
+            yield files[start:]
 
     def _is_new(self, file: FileStatus) -> bool:
         is_empty = (file.problem or "").startswith(NO_DOCUMENTS)

@@ -27,7 +27,7 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import declared_namespaces
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.language.flwr import read_transformations
-from tamis.spark.frames import column_values
+from tamis.spark.frames import ColumnDocuments
 from tamis.spark.program import PickledArtifact, given_items, id_type
 from tamis.spark.rows import (
     OUTPUT_BYTES,
@@ -203,7 +203,7 @@ class TransformColumn(ColumnTask[TransformationArtifact, MessageSpec]):
     def _rows(self, kept: PassthroughColumns, documents: pa.Array) -> Iterator[_Row]:
         """A row for each message and each error, which is reported too."""
         encoding = self.spec.declared_encoding
-        values = column_values(self.column, documents, encoding)
+        values = ColumnDocuments(self.column, documents, encoding).each()
         found = self.program.loaded().transform_many(values, declared_encoding=encoding)
         for number, messages in enumerate(found):
             if messages.error is not None:

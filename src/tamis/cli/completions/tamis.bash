@@ -113,7 +113,7 @@ _tamis() {
                 [[ $current == -* ]] && words='--topic --id --url --token --count --help -h' ;;
             'run')
                 words=''
-                [[ $current == -* ]] && words='--input --output -s --subscriptions --program --record --on-bad-record --master --engine --namespaces --ns --default-ns --unsupported --skip-bad --declared-encoding --limit --overwrite --only-new --program-memory --stream --checkpoint --trigger --max-files --conf --help -h' ;;
+                [[ $current == -* ]] && words='--input --output -s --subscriptions --program --record --on-bad-record --master --engine --namespaces --ns --default-ns --unsupported --skip-bad --declared-encoding --limit --overwrite --only-new --program-memory --stream --checkpoint --trigger --max-files --max-bytes --conf --help -h' ;;
             'schema')
                 words=''
                 [[ $current == -* ]] && words='--root --catalog --limit --format --output --help -h' ;;

@@ -211,6 +211,7 @@ complete -c tamis -n '__fish_seen_subcommand_from run' -l stream -d 'Match new f
 complete -c tamis -n '__fish_seen_subcommand_from run' -l checkpoint -r -F -d 'With --stream'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l trigger -x -d 'With --stream'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l max-files -x -d 'With --stream'
+complete -c tamis -n '__fish_seen_subcommand_from run' -l max-bytes -x -d 'With --stream'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l conf -x -d 'Set a property of Spark'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l help -s h -d 'Show this message and exit'
 complete -c tamis -n '__fish_seen_subcommand_from schema' -l root -x -d 'A root element of documents'

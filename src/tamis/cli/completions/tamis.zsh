@@ -273,6 +273,7 @@ _tamis_run() {
         '(--checkpoint)--checkpoint=[With --stream]:DIR:_files' \
         '(--trigger)--trigger=[With --stream]:TIME: ' \
         '(--max-files)--max-files=[With --stream]:N: ' \
+        '(--max-bytes)--max-bytes=[With --stream]:N: ' \
         '*--conf=[Set a property of Spark]:KEY=VALUE: ' \
         '(--help -h)--help[Show this message and exit]' \
         '(--help -h)-h[Show this message and exit]' \
