@@ -7,6 +7,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import (
@@ -353,17 +354,38 @@ def test_options_of_the_format_are_known(spark: SparkSession, write: Callable[..
 
 
 @pytest.mark.spark
-def test_the_format_says_how_to_stream(spark: SparkSession, write: Callable[..., None]) -> None:
+def test_the_format_streams_what_comes(
+    spark: SparkSession, write: Callable[..., None], tmp_path: Path
+) -> None:
+    """Over two queries, each file once; the log is what the second one goes on from."""
     write(FILES | {"s.tsv": "x\t//a\n"})
     spark.dataSource.register(TamisSource)
-    df = (
-        spark.readStream.format("tamis")
-        .option("subscriptions", os.path.abspath("s.tsv"))
-        .load(os.path.abspath("in"))
-    )
-    query = df.writeStream.format("memory").queryName("never").start()
-    with pytest.raises(StreamingQueryException, match=r"tamis\.spark\.stream"):
-        query.awaitTermination(60)
+    read = spark.readStream.format("tamis").option("subscriptions", os.path.abspath("s.tsv"))
+
+    with pytest.raises(StreamingQueryException, match=r"needs \.option\(.log., FOLDER\)"):
+        read.load(os.path.abspath("in")).writeStream.format("noop").start().awaitTermination(60)
+
+    def answered(**options: Any) -> set[tuple[str, str | None]]:
+        df = read.options(**options).load(os.path.abspath("in"))
+        assert df.isStreaming
+        writer = df.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "c"))
+        writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination(60)
+        rows = [
+            tuple(row)
+            for row in spark.read.parquet(str(tmp_path / "out")).select(*columns).collect()
+        ]
+        assert len(rows) == len(set(rows))
+        return {(os.path.basename(name), id or code) for name, id, code in rows}
+
+    columns = ["document", "subscription", "error.code"]
+    batch = spark.read.format("tamis").option("subscriptions", os.path.abspath("s.tsv"))
+    frame = batch.load(os.path.abspath("in"))
+    expected = {
+        (os.path.basename(name), id or code) for name, id, code in frame.select(*columns).collect()
+    }
+    assert answered(log=str(tmp_path / "log"), files_max=1) == expected
+    write({"in/new.xml": "<a/>"})
+    assert answered(log=str(tmp_path / "log"), files_max=1) == expected | {("new.xml", "x")}
 
 
 @pytest.mark.spark

@@ -1,6 +1,7 @@
 """Streams: every file answered once, whatever dies; into Parquet and into PostgreSQL."""
 
 import os
+import pickle
 import signal
 import subprocess
 import time
@@ -18,10 +19,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import tamis
 from tamis.spark import Reloading, Summary, program, run, stream
+from tamis.spark.arrivals import ArrivalsReader, stream_folders
 from tamis.spark.parquet import ParquetStore
 from tamis.spark.postgres import PostgresStore
 from tamis.spark.results import Run, rows_about
-from tamis.spark.stream import ArrivalsReader, stream_folders
 from tests.spark.servers import environment, postgres
 from tests.support.running import COMMAND
 
@@ -175,6 +176,19 @@ def test_a_log_of_arrivals(tmp_path: Path) -> None:
     (tmp_path / "6.xml").write_text("<a/>")
     assert files_of(again, 3) == (4, ["1.xml"])
     assert files_of(again, 4) == (4, [])
+
+
+def test_bytes_end_a_batch(tmp_path: Path) -> None:
+    for number, size in enumerate([10, 20, 50, 10, 10, 10, 90]):
+        (tmp_path / f"{number}.xml").write_bytes(b" " * size)
+        os.utime(tmp_path / f"{number}.xml", (number, number))
+    found = ArrivalsReader([str(tmp_path)], tmp_path / "log", files_max=3, bytes_max=40)
+    found.prepareForTriggerAvailableNow()
+    numbers = [sorted(Path(file.path).stem for file in found.waiting[n + 1]) for n in range(4)]
+    assert numbers == [["0", "1"], ["2"], ["3", "4", "5"], ["6"]]
+    sent = pickle.loads(pickle.dumps(found))
+    assert not sent.seen
+    assert not sent.waiting
 
 
 @pytest.mark.spark

@@ -170,7 +170,8 @@ def _stream(
     ``wanted`` are the arguments of ``tamis.spark.stream`` about documents.
     """
     from tamis import spark  # noqa: PLC0415
-    from tamis.spark.stream import BATCH_BYTES_MAX, check_is_folder, stream_folders  # noqa: PLC0415
+    from tamis.spark.arrivals import BATCH_BYTES_MAX, BATCH_FILES_MAX, stream_folders  # noqa: PLC0415
+    from tamis.spark.stream import check_is_folder  # noqa: PLC0415
 
     stream_folders(paths, options.trigger)
     if options.checkpoint is None:
@@ -199,7 +200,7 @@ def _stream(
             output,
             checkpoint=options.checkpoint,
             trigger=options.trigger,
-            files_max=options.max_files or 1000,
+            files_max=options.max_files or BATCH_FILES_MAX,
             bytes_max=options.max_bytes or BATCH_BYTES_MAX,
             on_batch=on_batch,
             **wanted,

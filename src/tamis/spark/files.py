@@ -128,6 +128,8 @@ _FILES = {"subscriptions", "namespaces"}
 _USERS = _FILES | {"default_namespace", "unsupported"}
 _USERS |= {"record", "as_array", "nodes", "values", "errors", "xml"}
 _USERS |= {"declared_encoding", "on_bad_record"}
+_BOUNDS = {"files_max", "bytes_max"}
+_USERS |= {"log"} | _BOUNDS
 _OPTIONS = _USERS | {"path", "paths", "folder", "program", "reports_errors"}
 
 
@@ -148,6 +150,8 @@ class TamisSource(DataSource):
     ``default_namespace`` (a URI) and ``unsupported``; ``record``, ``as_array``, ``nodes``,
     ``errors``, ``on_bad_record`` and ``xml`` as for :func:`tamis.spark.match_files`. On a cluster,
     a saved program has to be in a folder that all machines see; ``match_files`` sends it to them.
+    ``spark.readStream`` takes folders and matches what comes there. It needs ``log``, a folder that
+    notes what came; for ``files_max`` and ``bytes_max`` see :func:`tamis.spark.stream`.
     """
 
     @classmethod
@@ -175,12 +179,18 @@ class TamisSource(DataSource):
         return _Reader(answer, _paths(options), options.get("folder", os.getcwd()))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        """Say how to stream. Spark asks when a query starts: nothing tells it apart before."""
+        """Files as they come. Spark asks when a query starts: nothing tells it apart before."""
+        from tamis.spark.arrivals import MatchedArrivals  # noqa: PLC0415 - few streams have it
+
         del schema
-        raise UsageError(
-            "the format tamis is for spark.read: tamis.spark.stream(…) matches files as they come, "
-            "and tamis.spark.match(…) a column of any stream, such as one of spark.readStream"
-        )
+        options = self._given()
+        if "log" not in options:
+            raise UsageError(
+                'a stream of the format tamis needs .option("log", FOLDER): a folder of its own, '
+                "which notes the files that came"
+            )
+        bounds = {name: int(options[name]) for name in _BOUNDS if name in options}
+        return MatchedArrivals(_answer(options), _paths(options), options["log"], **bounds)
 
     @property
     def _is_new_table(self) -> bool:
