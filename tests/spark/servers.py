@@ -148,7 +148,9 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
                 started(
                     folder / f"worker-{number}.log",
                     "Successfully registered with master",
-                    *(start, "org.apache.spark.deploy.worker.Worker", *address, "0"),
+                    # Of several hosts: Spark does a late task twice only if they differ.
+                    *(start, "org.apache.spark.deploy.worker.Worker", "--port", "0"),
+                    *("--host", f"127.0.0.{1 + number}"),
                     *("--webui-port", "0", "--cores", "1", "--memory", "1g"),
                     *("--work-dir", str(folder / f"work-{number}"), url),
                 )

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -126,3 +127,49 @@ def test_all_corpora(
     )  # fmt: skip
     assert done.returncode == 3, done.stderr.decode()  # some documents are in error
     assert answers_in(tmp_path / "out") == in_process(matcher, {str(path): path for path in paths})
+
+
+REPEATED = """
+import os, sys, time
+from pyspark import TaskContext
+from tamis import spark as tamis_spark
+
+url, folder = sys.argv[1:]
+settings = {"interval": "100ms", "multiplier": "1.1", "quantile": "0.5", "minTaskRuntime": "200ms"}
+conf = {f"spark.speculation.{name}": value for name, value in settings.items()}
+conf |= {"spark.speculation": "true", "spark.ui.enabled": "false"}
+
+def first_time(batches):
+    import pyarrow as pa
+    task = TaskContext.get()
+    attempt = pa.scalar(task.attemptNumber(), pa.int32())
+    for batch in batches:
+        yield batch.append_column("attempt", pa.repeat(attempt, batch.num_rows))
+        if task.partitionId() == 0 and task.attemptNumber() == 0:
+            raise RuntimeError("the first time")
+        if task.partitionId() == 1 and task.attemptNumber() == 0:
+            time.sleep(100)
+
+with tamis_spark.start_spark(url, conf) as spark:
+    df = spark.range(0, 4000, 1, 4).selectExpr("id n", "concat('<a><n>', id, '</n></a>') xml")
+    df = df.mapInArrow(first_time, "n long, xml string, attempt int")
+    rows = tamis_spark.match(df, {"all": "//a", "late": "//a[n > 3990]", "no": "//b"})
+    rows.write.parquet(folder)
+"""
+
+
+@pytest.mark.spark
+def test_tasks_that_fail_or_are_late(standalone: Cluster, tmp_path: Path) -> None:
+    """They are repeated, or done twice at once, and count once."""
+    done = subprocess.run(
+        [sys.executable, "-c", REPEATED, standalone.url, str(tmp_path / "out")],
+        check=False, capture_output=True, env=environment(), timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    table = pq.read_table(tmp_path / "out").to_pydict()
+    found = sorted(zip(table["n"], table["subscription"], strict=True))
+    assert found == sorted(
+        [(n, "all") for n in range(4000)] + [(n, "late") for n in range(3991, 4000)]
+    )
+    attempts = dict(zip(table["n"], table["attempt"], strict=True))
+    assert (attempts[0], attempts[1000]) == (1, 1)

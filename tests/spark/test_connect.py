@@ -32,7 +32,20 @@ records = tamis_spark.match_files(spark, "in/1.xml", made, record="b").collect()
 wanted = {"record": "{u}b", "on_bad_record": "resume"}
 bad = "<p:x xmlns:p='u'><p:b/><p:b>&e;</p:b><p:b><a/></p:b></p:x>"
 resumed = tamis_spark.match(spark.createDataFrame([(1, bad)], "n int, xml string"), made, **wanted)
-summary = tamis_spark.run(spark, made, ["in", "gone.xml"], "out")
+summary = tamis_spark.run(spark, made, ["in", "gone.xml"], "out", on_progress=print)
+tamis_spark.run(spark, made, ["in"], "table:orders")
+again = tamis_spark.run(spark, made, ["in"], "table:orders", only_new=True)
+table = spark.sql("SELECT m.* FROM orders_matches m JOIN orders_runs USING (run)").collect()
+try:
+    tamis_spark.run(spark, made, ["in"], "table:no such.name.at.all")
+except tamis.TamisError as error:
+    unwritable = str(error)
+uri = "file://" + sys.argv[3] + "/in/*.xml"
+uris = tamis_spark.match_files(spark, uri, made, errors="drop").collect()
+utf_16 = "<?xml version='1.0' encoding='UTF-16'?><a/>"
+texts = spark.createDataFrame([(1, utf_16)], "n int, xml string")
+ignored = tamis_spark.match(texts, made, declared_encoding="ignore").collect()
+nodes = tamis_spark.match(df, made, nodes="all", values=True, errors="drop").collect()
 try:
     nowhere = tamis_spark.match_files(spark, ["in", "nope.xml"], made)
 except tamis.UsageError as error:
@@ -49,6 +62,12 @@ print(json.dumps({
     "records": [[row.record, row.subscription] for row in records],
     "resumed": [[row.record, row.subscription, row.error is None] for row in resumed.collect()],
     "nowhere": nowhere,
+    "table": [[row.document, row.subscription] for row in table],
+    "again": again.documents,
+    "unwritable": unwritable,
+    "uris": [[row.document, row.subscription] for row in uris],
+    "ignored": [[row.n, row.subscription] for row in ignored],
+    "nodes": [[row.subscription, len(row.nodes), row.nodes[0].value] for row in nodes],
     "summary": summary[:1] + summary[2:4],
     "stream": sorted(row.subscription for row in spark.table("answers").collect()),
 }))
@@ -67,7 +86,7 @@ def test_a_client_of_spark_connect(server: str, write: Callable[..., None], tmp_
     write({"in/1.xml": xml, "in/2.xml": "<c>", "lines/1.txt": "<a><b n='2'/></a>\n<b/>\n"})
     (tmp_path / "gone.xml").symlink_to("nowhere")
     done = subprocess.run(
-        [sys.executable, "-c", CLIENT, server, str(tmp_path / "lines")],
+        [sys.executable, "-c", CLIENT, server, str(tmp_path / "lines"), str(tmp_path)],
         capture_output=True,
         check=False,
         timeout=300,
@@ -76,6 +95,7 @@ def test_a_client_of_spark_connect(server: str, write: Callable[..., None], tmp_
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     found = json.loads(done.stdout)
     assert found.pop("module").startswith("pyspark.sql.connect")
+    assert found.pop("unwritable").startswith("cannot write table:no such.name.at.all: ")
     malformed, unreadable = "document-malformed", "document-unreadable"
     assert found == {
         "match": [[1, 1, None], [1, 2, None], [2, None, malformed]],
@@ -89,6 +109,11 @@ def test_a_client_of_spark_connect(server: str, write: Callable[..., None], tmp_
         "records": [[0, 2]],
         "resumed": [[1, None, False], [2, 1, True]],
         "nowhere": "nope.xml: there is no such file or folder",
+        "table": [["in/1.xml", 1], ["in/1.xml", 2]],
+        "again": 0,
+        "uris": [[f"file://{tmp_path}/in/1.xml", 1], [f"file://{tmp_path}/in/1.xml", 2]],
+        "ignored": [[1, 1]],
+        "nodes": [[1, 1, ""], [2, 1, ""]],
         "summary": [3, 2, 2],
         "stream": [1, 2],
     }
