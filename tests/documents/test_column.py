@@ -123,6 +123,9 @@ def check(
 def test_most_documents_are_read_together() -> None:
     documents = [b"<?xml version='1.0' encoding='UTF-8'?><a/>", b"<a/>", b"\n<a/>"] * 1000
     (found,) = column(documents, False, "check", Limits())
+    parts = [len(part) for part in column(documents * 2, False, "check", Limits())]
+    assert sum(parts) == 6000
+    assert len(parts) == 2
     assert [source.data for source in found] == documents
     assert [len(part) for part in found.groups(2000, 1 << 20)] == [2000, 1000]
     assert max(sum(len(one.data) for one in part) for part in found.groups(2000, 100)) <= 100

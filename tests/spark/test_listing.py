@@ -130,6 +130,10 @@ def test_what_is_found_twice_is_read_once(write: Callable[..., None]) -> None:
     write({"in/1.xml": "<a/>"})
     paths = ["in/1.xml", "./in/1.xml", os.path.abspath("in/1.xml"), "in", "in/*.xml"]
     assert [file.path for file in list_files(paths)] == ["in/1.xml"]
+    os.mkdir("empty")
+    paths = ["empty", "empty/", "./empty/.", os.path.abspath("empty"), "in/../empty"]
+    assert [file.path for file in list_files(paths)] == ["empty"]
+    assert [file.path for file in list_files(["empty", "empty/"], os.getcwd())] == ["empty"]
 
 
 def test_names_in_uris(write: Callable[..., None]) -> None:

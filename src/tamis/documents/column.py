@@ -25,6 +25,8 @@ PLAIN_BYTES = 1 << 16
 """So large a document is at most; where they are larger, little is won."""
 _RUN_MIN = 16
 """So many are read together at least."""
+_LOOKED_AT = 1 << 12
+"""So many documents are looked at together, which takes memory for their declarations."""
 _DECLARATIONS_MAX = 8
 """Documents with so many different declarations are looked for; few have others."""
 _BEGINS = np.isin(np.arange(256), list(b"< \t\r\n"))
@@ -101,15 +103,17 @@ def runs(
         np.zeros(len(bounds) - 1, np.uint8),
         np.full(len(bounds) - 1, declared == "ignore"),
     )
-    is_plain = _read_declarations(column, is_there, limits, is_text, declared)
-    changes = np.flatnonzero(np.diff(is_plain)) + 1
-    first = 0
-    for end in [*changes.tolist(), len(column)]:
-        if end - first >= _RUN_MIN and is_plain[first]:
-            yield column[first:end]
-        else:
-            yield from range(first, end)
-        first = end
+    for start in range(0, len(column), _LOOKED_AT):
+        part, there = column[start : start + _LOOKED_AT], is_there[start : start + _LOOKED_AT]
+        is_plain = _read_declarations(part, there, limits, is_text, declared)
+        changes = np.flatnonzero(np.diff(is_plain)) + 1
+        first = 0
+        for end in [*changes.tolist(), len(part)]:
+            if end - first >= _RUN_MIN and is_plain[first]:
+                yield part[first:end]
+            else:
+                yield from range(start + first, start + end)
+            first = end
 
 
 def _read_declarations(

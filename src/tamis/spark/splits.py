@@ -105,10 +105,10 @@ def whole_paths(files: Iterable[FileStatus], folder: str = "") -> Iterator[str]:
     for file in files:
         path = file.path
         if not is_remote(path):
-            place, slash, name = local_path(path, folder).rpartition("/")
-            if name in ("", ".", ".."):
-                place, slash, name = path, "", ""
-            path = os.path.join(whole(place + slash), name)
+            path = local_path(path, folder)
+            place, slash, name = path.rpartition("/")
+            is_folder = name in ("", ".", "..")
+            path = whole(path) if is_folder else os.path.join(whole(place + slash), name)
         yield path
 
 
