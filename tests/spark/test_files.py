@@ -346,6 +346,7 @@ def test_options_of_the_format_are_known(spark: SparkSession, write: Callable[..
     for name, value, message in (
         ("asArray", True, "there is no option asarray"),
         ("as_array", 1, "the option as_array is true or false, not '1'"),
+        ("namespaces", "p=u", "namespaces is a file, with a prefix and its URI a line: p=u"),
     ):
         given = os.path.abspath("s.tsv")
         reader = spark.read.format("tamis").option("subscriptions", given)

@@ -152,7 +152,10 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     if len(made.partitions) > 1:
         say(summary.plan)
     if summary.errors:
-        say(f"what is wrong with them is in {output}{'_' if is_table(output) else '/'}errors")
+        place = (
+            f"{output.removeprefix('table:')}_errors" if is_table(output) else f"{output}/errors"
+        )
+        say(f"what is wrong with them is in {place}")
         raise Exit(Status.DOCUMENTS)
 
 
