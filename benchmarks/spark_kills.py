@@ -17,7 +17,6 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
@@ -111,8 +110,8 @@ class Stream:
         if kind == "driver":
             self._end_driver()
             return 1
-        found: Callable[[], list[int]] = self.cluster.executors
-        processes = found() if kind == "executor" else _children(found())
+        executors = self.cluster.executors()
+        processes = executors if kind == "executor" else _children(executors)
         if not processes:
             return 0
         try:

@@ -1,6 +1,5 @@
 """What users set, and do with frames, changes no answer."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -41,8 +40,8 @@ def session(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession
     return found
 
 
-def frame(spark: SparkSession, documents: Mapping[int, str] = DOCUMENTS) -> DataFrame:
-    return spark.createDataFrame([*documents.items()], "n int, xml string").repartition(3)
+def frame(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([*DOCUMENTS.items()], "n int, xml string").repartition(3)
 
 
 def answers(rows: DataFrame) -> list[tuple[Any, ...]]:

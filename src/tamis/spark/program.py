@@ -467,7 +467,7 @@ def shared_program(
     """
     if is_program(Path(path)):
         return ProgramArtifact.of_file(Path(path))
-    if "=" in (namespaces or "") and not os.path.exists(namespaces or ""):
+    if namespaces and "=" in namespaces and not os.path.exists(namespaces):
         raise UsageError(f"namespaces is a file, with a prefix and its URI a line: {namespaces}")
     prefixes = None if namespaces is None else read_namespaces(namespaces)
     try:
