@@ -13,8 +13,8 @@ writes the rows, of a document and a subscription, into Parquet; otherwise it co
 
 All answer the documents to warm up with before the clock starts (``answer``); all but the first
 start Spark and do so on each core, and the column is in Spark's memory by then. What is written is
-written once before. A document in error ends all. The note has what the largest of Spark's Python workers took of memory after a quarter of
-the time, after a half of it, and in the end.
+written once before. A document in error ends all. The note has what the largest of Spark's Python
+workers took of memory after a quarter of the time, after a half of it, and in the end.
 """
 
 from __future__ import annotations
