@@ -12,10 +12,10 @@ from typing import Any
 
 import psycopg
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import tamis
 from tamis.spark import Reloading, Summary, program, run, stream
@@ -58,6 +58,10 @@ def answer(spark: SparkSession, given: Any, output: str, **more: Any) -> list[Su
     return done
 
 
+IS_OLD = pyspark.__version__ < "4.2"
+"""Spark 4.1 sets no bounds to sources in Python: a micro-batch has all that came."""
+
+
 def found(folder: str) -> list[tuple[Any, ...]]:
     rows = pq.read_table(f"{folder}/matches").to_pylist()
     return sorted((Path(row["document"]).name, row["subscription"]) for row in rows)
@@ -73,10 +77,11 @@ def test_what_comes_is_answered_once(spark: SparkSession, write: Callable[..., N
     assert answer(spark, {"x": "//a"}, "out") == []
     come("3.xml", "<a/>")
     come("4.xml", "<a/>")
-    assert [done.documents for done in answer(spark, {"x": "//a"}, "out", files_max=1)] == [1, 1]
+    batches = [done.documents for done in answer(spark, {"x": "//a"}, "out", files_max=1)]
+    assert batches == ([2] if IS_OLD else [1, 1])
     assert found("out") == [("1.xml", "x"), ("3.xml", "x"), ("4.xml", "x"), ("ü %41 #?.xml", "x")]
     assert len(pq.read_table("out/errors")) == 1
-    assert len(set(ParquetStore("out").manifest()["run"].to_pylist())) == 3
+    assert len(set(ParquetStore("out").manifest()["run"].to_pylist())) == 1 + len(batches)
     done = run(spark, {"x": "//a"}, "in", "out", only_new=True)
     assert done.documents == 0  # whoever answered them
     come("old.xml", "<a/>")
@@ -150,7 +155,7 @@ def test_a_log_of_arrivals(tmp_path: Path) -> None:
         return ArrivalsReader([str(tmp_path)], tmp_path / "log", 2)
 
     def files_of(found: ArrivalsReader, start: int) -> tuple[int, list[str]]:
-        end = found.latestOffset({"batch": start}, ReadAllAvailable())
+        end = found.latestOffset({"batch": start})
         parts = found.partitions({"batch": start}, end)
         (batch,) = found.read(parts[0])
         return end["batch"], [Path(os.fsdecode(path)).name for path in batch["path"].to_pylist()]
@@ -176,6 +181,7 @@ def test_a_log_of_arrivals(tmp_path: Path) -> None:
     (tmp_path / "6.xml").write_text("<a/>")
     assert files_of(again, 3) == (4, ["1.xml"])
     assert files_of(again, 4) == (4, [])
+    assert reader().latestOffset() == {"batch": 5}  # as Spark 4.1 asks, which gets all at once
 
 
 def test_bytes_end_a_batch(tmp_path: Path) -> None:
@@ -327,7 +333,8 @@ def test_the_first_error_may_end_the_stream(
     with pytest.raises(StreamingQueryException, match=r"in/bad\.xml: the document ends"):
         answer(spark, {"x": "//a"}, "out", errors="fail")
     Path("in/bad.xml").write_text("<a/>")
-    answer(spark, {"x": "//a"}, "out", errors="fail")
+    for _ in range(1 + IS_OLD):  # Spark 4.1 ends when it has repeated the batch that failed
+        answer(spark, {"x": "//a"}, "out", errors="fail")
     assert found("out") == [("bad.xml", "x")]
 
 

@@ -18,7 +18,6 @@ from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from tamis.core.errors import UnwritableOutput, UsageError
@@ -28,6 +27,11 @@ from tamis.spark.files import Paths, path_list
 from tamis.spark.filesystems import is_remote, local_path
 from tamis.spark.parquet import to_disk
 from tamis.spark.splits import InputSplit, list_path, partitions, splits_of, warn_of_left_out
+
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # Spark 4.1, where each micro-batch has all that came: see latestOffset
+    SupportsTriggerAvailableNow = object  # type: ignore[misc, assignment]
 
 LOG = "tamis-files.ndjson"
 """The log's name in its folder: ``[batch, path, size, modified, problem]``, a line a file."""
@@ -176,15 +180,17 @@ class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._look()
         self.looks = False
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(  # noqa: N802
+        self, start: dict[str, int] | None = None, limit: object = None
+    ) -> dict[str, int]:
         del limit
-        done = start["batch"]
+        done = self.count if start is None else start["batch"]
         if done == self.count and self.looks:
             begin = time.monotonic()
             self._look()
             if done == self.count:
                 time.sleep(min(PAUSE * (time.monotonic() - begin), PAUSE_SECONDS_MAX))
-        return {"batch": min(done + 1, self.count)}
+        return {"batch": self.count if start is None else min(done + 1, self.count)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         return [InputPartition(self._between(start, end))]

@@ -15,19 +15,18 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 import tamis
 from tamis.core.errors import DocumentError, LxmlEvaluationError, SubscriptionError, SubscriptionId
 from tamis.documents.files import FileStatus
 from tamis.spark.program import is_bigint
-from tamis.spark.rows import ERROR, ERROR_FIELDS, concatenated, printable
+from tamis.spark.rows import ERROR, ERROR_FIELDS, arrow_schema, concatenated, printable
 from tamis.spark.splits import whole_paths
 
 MATCHES, ERRORS, MANIFEST = "matches", "errors", "manifest"
 RESULTS = (MATCHES, ERRORS)
 
-ERROR_SCHEMA = to_arrow_schema(ERROR, timezone="UTC")
+ERROR_SCHEMA = arrow_schema(ERROR.fields)
 _TIME = pa.timestamp("us", "UTC")  # Spark reads no nanoseconds
 MANIFEST_SCHEMA = pa.schema(
     [

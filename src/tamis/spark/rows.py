@@ -7,9 +7,10 @@ DataFrame, and ``PassthroughColumns`` puts kept columns beside them, in batches 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from inspect import signature
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
@@ -47,6 +48,14 @@ ERROR_FIELDS: dict[str, sql.DataType] = {
 ERROR = sql.StructType([sql.StructField(name, type) for name, type in ERROR_FIELDS.items()])
 
 
+def arrow_schema(fields: Iterable[sql.StructField]) -> pa.Schema:
+    """What Spark gives for columns; their times are of UTC."""
+    options: Any = {}
+    if "timezone" in signature(to_arrow_schema).parameters:  # Spark 4.1 has no other
+        options = {"timezone": "UTC"}
+    return to_arrow_schema(sql.StructType([*fields]), **options)
+
+
 @dataclass(frozen=True)
 class OutputSpec:
     """The columns of the answers, and what becomes of errors.
@@ -81,7 +90,7 @@ class OutputSpec:
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:
-        return to_arrow_schema(sql.StructType(self.fields()), timezone="UTC")
+        return arrow_schema(self.fields())
 
     @property
     def type_of_ids(self) -> sql.DataType:
@@ -202,7 +211,7 @@ def joined_schema(
     """The columns that are kept, and the result's own behind them, whose names must differ."""
     for field in kept:
         try:
-            to_arrow_schema(sql.StructType([field]), timezone="UTC")
+            arrow_schema([field])
         except PySparkException:
             raise UsageError(
                 f"the column {field.name!r} is of type {field.dataType.simpleString()}, which "
